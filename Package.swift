@@ -287,7 +287,13 @@ let package = Package(
                 "LoveseatIdentity", "LoveseatNetwork",
                 "LoveseatCouchDBReplication", "LoveseatCouchDB", "LoveseatTesting", "LoveseatCouchDBTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(
+                    name: "AsyncHTTPClient",
+                    package: "async-http-client",
+                    condition: .when(traits: ["CouchDB"])
+                ),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],

@@ -12,6 +12,8 @@ package struct ReplicationRuntime: Sendable {
     package var makeDriverExecutor: @Sendable () -> any SerialExecutor
     /// Unix time in milliseconds.
     package var unixTime: @Sendable () -> Int64
+    /// How far the ``clock`` has come since some moment: it only grows.
+    package var uptime: @Sendable () -> Duration
     /// A random number from -1 to 1, which spreads waits.
     package var spread: @Sendable () -> Double
     /// Whether libraries may be used that only some machines have, which makes the bytes that are sent depend on the machine.
@@ -22,6 +24,7 @@ package struct ReplicationRuntime: Sendable {
         executor: (any TaskExecutor)?,
         makeDriverExecutor: @escaping @Sendable () -> any SerialExecutor,
         unixTime: @escaping @Sendable () -> Int64,
+        uptime: @escaping @Sendable () -> Duration,
         spread: @escaping @Sendable () -> Double,
         usesLibrariesOfMachine: Bool = false
     ) {
@@ -29,6 +32,7 @@ package struct ReplicationRuntime: Sendable {
         self.executor = executor
         self.makeDriverExecutor = makeDriverExecutor
         self.unixTime = unixTime
+        self.uptime = uptime
         self.spread = spread
         self.usesLibrariesOfMachine = usesLibrariesOfMachine
     }

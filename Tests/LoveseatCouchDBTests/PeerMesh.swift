@@ -37,7 +37,9 @@ struct PeerMesh {
         Link(active: isForward ? one : other, passive: isForward ? other : one, isCouch: isCouch)
     }
 
-    func configuration(_ link: Link, _ type: ReplicatorType) throws -> ReplicatorConfiguration {
+    func configuration(_ link: Link, _ type: ReplicatorType, over network: FaultyTransport? = nil) throws
+        -> ReplicatorConfiguration
+    {
         let active = peers[link.active]
         guard link.isCouch else {
             var configuration = ReplicatorConfiguration(
@@ -50,15 +52,17 @@ struct PeerMesh {
         }
         let port = try #require(listeners[link.passive].port)
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/peer\(link.passive)"))
-        return try active.configuration(CouchDBEndpoint(url: url), type)
+        var endpoint = CouchDBEndpoint(url: url)
+        endpoint.transport = network
+        return try active.configuration(endpoint, type)
     }
 
-    /// Every leaf of these documents, the winner first, by peer.
-    func states(of documents: [String]) throws -> [[String: [String]]] {
+    /// Every leaf of these documents, the winner first, by peer. `closing`: also the tombstones with which losing leaves are shown.
+    func states(of documents: [String], closing: Bool = true) throws -> [[String: [String]]] {
         try peers.map { peer in
             var state: [String: [String]] = [:]
             for id in documents {
-                let leaves = try peer.leaves(id)
+                let leaves = try peer.leaves(id, closing: closing)
                 if !leaves.isEmpty { state[id] = leaves }
             }
             return state

@@ -78,14 +78,44 @@ struct ActiveSide {
         }
     }
 
-    /// The leaves of a document, the winner first.
-    func leaves(_ id: String) throws -> [String] {
+    /// The leaves of a document, the winner first. `closing`: also the tombstones with which losing leaves are shown.
+    func leaves(_ id: String, closing: Bool = true) throws -> [String] {
         let collection = try collection
         let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
         guard let record else { return [] }
-        return try DocumentBranches(of: record).leaves.map {
-            $0.id.text + ($0.isDeleted ? " deleted" : "")
+        return try DocumentBranches(of: record).leaves.filter { leaf in
+            closing || leaf.history.count < 2
+                || leaf.id != StoreWriteTransaction.closingTombstone(over: leaf.history[1])
+        }.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
+    }
+
+    /// What the leaves of a document say, by their IDs.
+    func contents(_ id: String) throws -> [String: String] {
+        let collection = try collection
+        let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
+        guard let record else { return [:] }
+        return try DocumentBranches(of: record).leaves.reduce(into: [:]) { contents, leaf in
+            guard let body = leaf.body else { return }
+            contents[leaf.id.text] = JSONText(canonical: JSONElement(body).value).description
         }
+    }
+
+    /// The revisions of a document that are here, as ``leaves(_:)`` names them.
+    func known(_ id: String) throws -> Set<String> {
+        let collection = try collection
+        let store = try collection.openStore()
+        guard let record = try store.readRows({ try $0.record(id, in: collection.handle) }) else { return [] }
+        let branches = try DocumentBranches(of: store.whole(record, in: collection.handle))
+        let ancestors = branches.leaves.flatMap { $0.history.map(\.text) }
+        return Set(ancestors + ancestors.map { $0 + " deleted" })
+    }
+
+    /// All that is known of a document.
+    func tree(_ id: String) throws -> String {
+        let collection = try collection
+        let record = try collection.openStore().readRows { try $0.record(id, in: collection.handle) }
+        guard let record else { return "" }
+        return try record.tree().description
     }
 
     func history(_ id: String) throws -> [String] {

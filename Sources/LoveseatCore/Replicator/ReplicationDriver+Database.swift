@@ -6,12 +6,15 @@ package import LoveseatStorage
 private import Synchronization
 
 extension ReplicationRuntime {
+    private static let start = ContinuousClock.now
+
     /// The wall clock, and a serial queue for each driver.
     package static let system = ReplicationRuntime(
         clock: ContinuousClock(),
         executor: nil,
         makeDriverExecutor: { QueueExecutor(label: "loveseat.replication") },
         unixTime: { Int64(Date().timeIntervalSince1970 * 1_000) },
+        uptime: { start.duration(to: .now) },
         spread: { .random(in: -1...1) },
         usesLibrariesOfMachine: true
     )

@@ -10,7 +10,9 @@ extension CouchDBServer {
         -> Reply
     {
         if id.beginsExactly(with: "_local/") {
-            guard rest.isEmpty else { throw CouchDBError.badRequest("Invalid path.") }
+            guard rest.isEmpty else {
+                throw CouchDBError.badRequest("_local documents do not accept attachments.")
+            }
             return try await localDocument(id, entry, exchange)
         }
         if id.beginsExactly(with: "_design/"), let function = rest.first, function.beginsExactly(with: "_") {
@@ -160,9 +162,14 @@ extension CouchDBServer {
             guard let branches else { throw CouchDBError.missing }
             found = branches.leaves.map { .success($0) }
         } else {
-            var seen: Set<RevisionID> = []
+            let isLatest = exchange.query.isSet("latest")
+            var (seen, sent): (Set<RevisionID>, Set<RevisionID>) = ([], [])
             for revision in named where seen.insert(revision).inserted {
-                found += self.found(revision, in: branches, isLatest: exchange.query.isSet("latest"))
+                // The latest revisions of two that are named may be the same.
+                found += self.found(revision, in: branches, isLatest: isLatest).filter { result in
+                    guard case .success(let branch) = result else { return true }
+                    return sent.insert(branch.id).inserted
+                }
             }
         }
         if branches != nil { try await entry.grant([id]) }

@@ -233,7 +233,8 @@ enum DocumentSaving {
                 let body = try body(
                     of: document,
                     generation: Int(revision.generation),
-                    ancestors: document.history.compactMap { known?.revision($0)?.body }
+                    ancestors: document.history.compactMap { known?.revision($0)?.body },
+                    isNewEdit: false
                 )
                 try checkBlobs(of: body, document, transaction)
                 branches.append(
@@ -297,7 +298,8 @@ enum DocumentSaving {
         let body = try body(
             of: document,
             generation: Int(base?.generation ?? 0) + 1,
-            ancestors: base.flatMap { branches?.revision($0)?.body }.map { [$0] } ?? []
+            ancestors: base.flatMap { branches?.revision($0)?.body }.map { [$0] } ?? [],
+            isNewEdit: true
         )
         try checkBlobs(of: body, document, transaction)
         return try transaction.insertEdit(
@@ -309,18 +311,21 @@ enum DocumentSaving {
         )
     }
 
-    /// The body to store, with its attachments.
-    private static func body(of document: PreparedDocument, generation: Int, ancestors: [JSONText])
-        throws(CouchDBError)
-        -> JSONText
-    {
+    /// The body to store, with its attachments. `isNewEdit`: content that comes with the document is new, whatever position it names.
+    private static func body(
+        of document: PreparedDocument,
+        generation: Int,
+        ancestors: [JSONText],
+        isNewEdit: Bool
+    ) throws(CouchDBError) -> JSONText {
         guard !document.attachments.isEmpty else { return document.body }
         var table = JSONObject()
         var known: [[StoredAttachment]]?
         for attachment in document.attachments {
             switch attachment {
             case .ready(var stored, let position):
-                stored.position = position.flatMap { (1...generation).contains($0) ? $0 : nil } ?? generation
+                let told = isNewEdit ? nil : position
+                stored.position = told.flatMap { (1...generation).contains($0) ? $0 : nil } ?? generation
                 table[stored.name] = stored.stored
             case .stub(let stub):
                 let kept = known ?? ancestors.map { Self.attachments(of: $0) }

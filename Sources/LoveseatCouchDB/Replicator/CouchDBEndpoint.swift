@@ -40,6 +40,8 @@ public struct CouchDBEndpoint: PeerEndpoint {
     private var databases: [(collection: CollectionName, name: String?)] = []
     /// Which URLs the server may redirect to; nil for all.
     var allowsURL: (@Sendable (URL) -> Bool)?
+    /// What stands between the replicator and the network; nil for nothing.
+    package var transport: (any RemoteTransport)?
 
     /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
     public init(url: URL) { self.url = url }
@@ -122,10 +124,13 @@ public struct CouchDBEndpoint: PeerEndpoint {
 
     package func replicate(with request: ReplicationRequest) async throws -> any Replication {
         let address = try RemoteAddress(url)
+        var runtime = request.runtime
+        transport?.prepare(&runtime)
         let client = RemoteClient(
             address,
             options: request.options,
-            runtime: request.runtime,
+            runtime: runtime,
+            transport: transport,
             allowsURL: allowsURL
         )
         do {
@@ -135,7 +140,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
                 client: client,
                 address: address,
                 endpoint: self,
-                runtime: request.runtime,
+                runtime: runtime,
                 heartbeat: request.options.heartbeat
             )
             try await session.open()

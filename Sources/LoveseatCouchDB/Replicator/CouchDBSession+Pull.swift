@@ -31,7 +31,7 @@ extension CouchDBSession {
             )
             query.asksRevocations = plan.autoPurges
             if isWaiting { query.heartbeat = heartbeat }
-            let begin = ContinuousClock.now
+            let begin = runtime.uptime()
             guard let page = try await page(query, index, isWaiting: isWaiting) else {
                 setBusy(true)
                 try await retry(try failures(lane), lane)
@@ -41,9 +41,9 @@ extension CouchDBSession {
                 setBusy(false)
                 continue
             }
-            if isWaiting, page.isEmpty, ContinuousClock.now - begin < .seconds(1) {
+            if isWaiting, page.isEmpty, runtime.uptime() - begin < .seconds(1) {
                 // A remote that does not wait is not asked all the time.
-                try await Task.sleep(for: .seconds(1))
+                try await runtime.clock.sleep(for: .seconds(1))
             }
             let next = page.end.lastSequence ?? page.changes.last?.sequence
             if page.isEmpty {

@@ -21,7 +21,7 @@ actor CouchDBSession: Replication {
         var checkpointRevision: String?
         var saved: RemoteCheckpoint?
         var isSaving = false
-        var lastSave: ContinuousClock.Instant?
+        var lastSave: Duration?
         /// Documents of which a revision could not be fetched, since they were listed last.
         var unsettled: DocumentSet = []
         /// Documents of which a revision is listed that the remote did not have when it was asked for.
@@ -292,7 +292,7 @@ actor CouchDBSession: Replication {
 
     /// Saves how far both directions are, at most every few seconds, or at the end of what is known.
     func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
-        let now = ContinuousClock.now
+        let now = runtime.uptime()
         if !isLast, let last = lane.lastSave, now - last < Self.saveInterval { return }
         guard !lane.isSaving, lane.checkpoint != lane.saved, lost == nil else { return }
         lane.isSaving = true

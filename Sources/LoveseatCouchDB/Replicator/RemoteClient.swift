@@ -74,10 +74,13 @@ final class RemoteClient: Sendable {
     /// How long a remote may be silent within an answer.
     static let idleTimeout = TimeAmount.seconds(90)
     private static let maximumRetries = 4
+    /// Of a whole request: what is too long without an answer is measured otherwise.
+    static var deadline: NIODeadline { .now() + .hours(24) }
 
     private let address: RemoteAddress
     private let options: ConnectionOptions
     private let runtime: ReplicationRuntime
+    private let transport: (any RemoteTransport)?
     private let login: RemoteLogin
     /// Which URLs the server may redirect to; nil for all.
     private let allowsURL: (@Sendable (URL) -> Bool)?
@@ -101,12 +104,14 @@ final class RemoteClient: Sendable {
         _ address: RemoteAddress,
         options: ConnectionOptions,
         runtime: ReplicationRuntime,
+        transport: (any RemoteTransport)? = nil,
         allowsURL: (@Sendable (URL) -> Bool)? = nil
     ) {
         self.address = address
         self.allowsURL = allowsURL
         self.options = options
         self.runtime = runtime
+        self.transport = transport
         login = RemoteLogin(options)
     }
 
@@ -184,7 +189,7 @@ final class RemoteClient: Sendable {
                 let wait = RequestPace.wait(told: response.retryAfter, attempt: delays)
                 waited += wait
                 guard waited <= RequestPace.maximumWait else { return response }
-                let now = ContinuousClock.now
+                let now = runtime.uptime()
                 state.withLock { $0.pace.slowDown(for: wait, now: now) }
                 _ = try? await response.bytes(limit: 64 << 10)
             case 301, 302, 303, 307, 308:
@@ -229,7 +234,7 @@ final class RemoteClient: Sendable {
     /// Waits until the server may be asked again.
     private func waitForTurn() async throws {
         while let turn = state.withLock({ $0.pace.notBefore }) {
-            let left = ContinuousClock.now.duration(to: turn)
+            let left = turn - runtime.uptime()
             guard left > .zero else { return }
             try await runtime.clock.sleep(for: left)
         }
@@ -278,7 +283,10 @@ final class RemoteClient: Sendable {
         }
         do {
             let client = try await client(for: target)
-            let response = try await client.execute(outgoing, deadline: .now() + .hours(24))
+            let response =
+                if let transport { try await transport.execute(outgoing, with: client) } else {
+                    try await client.execute(outgoing, deadline: Self.deadline)
+                }
             if sendsCredentials { keepCookies(response.headers, of: target) }
             // Some of its answers do not say so.
             if response.headers.first(name: "Server")?.hasPrefix("Couchbase Sync Gateway") ?? false {

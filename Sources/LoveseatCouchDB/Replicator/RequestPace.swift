@@ -8,7 +8,8 @@ struct RequestPace: Sendable {
     static let maximumWait = 600.0
 
     private(set) var requestsAtOnce = Self.standard
-    private(set) var notBefore: ContinuousClock.Instant?
+    /// In time of the replication's runtime.
+    private(set) var notBefore: Duration?
     private var answers = 0
 
     /// How long to wait after an answer, in seconds. `attempt`: how many of these the request has had, this one included.
@@ -18,7 +19,7 @@ struct RequestPace: Sendable {
     }
 
     /// The server refused a request: the others wait as well, and fewer are sent at once.
-    mutating func slowDown(for seconds: Double, now: ContinuousClock.Instant) {
+    mutating func slowDown(for seconds: Double, now: Duration) {
         let end = now + .seconds(seconds)
         notBefore = max(notBefore ?? end, end)
         requestsAtOnce = max(1, requestsAtOnce / 2)

@@ -9,6 +9,7 @@ import LoveseatNetwork
 import LoveseatStorage
 import NIOCore
 import NIOHTTP1
+import Synchronization
 
 /// Answers the requests of CouchDB's wire (protocol/couchdb.md §4–§8).
 final class CouchDBServer: Sendable {
@@ -45,6 +46,8 @@ final class CouchDBServer: Sendable {
     let visibleCounts = VisibleCounts()
     let clients = ReplicatingClients()
     let jobs = ReplicationJobs()
+    /// How many compactions clients asked for that have not ended: who asked for one waits until none runs.
+    let compactions = Mutex(0)
     let pages = ChangesPages()
     let lastBranches = LastBranches()
     /// The URLs that mean this listener.
@@ -142,6 +145,10 @@ final class CouchDBServer: Sendable {
         reply.headers.append((name: "Server", value: Self.product))
         if reply.header("Cache-Control") == nil {
             reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
+        }
+        // Clients use a connection again that ends without a word.
+        if request.headers[.connection]?.lowercased() == "close", reply.header("Connection") == nil {
+            reply.headers.append((name: "Connection", value: "close"))
         }
         CORS(settings.requests).mark(&reply, request)
         if reply.status == 401, request.headers[.origin] == nil, reply.header("WWW-Authenticate") == nil {

@@ -4,6 +4,7 @@ import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
+import Synchronization
 
 /// Databases as a whole (protocol/couchdb.md §4).
 extension CouchDBServer {
@@ -56,7 +57,7 @@ extension CouchDBServer {
             "db_name": .string(entry.name), "doc_count": JSONValue(count),
             "doc_del_count": JSONValue(deleted),
             "update_seq": entry.sequence(last), "purge_seq": 0,
-            "compact_running": false, "disk_format_version": 8,
+            "compact_running": .bool(compactions.withLock { $0 > 0 }), "disk_format_version": 8,
             "instance_start_time": .string(startTime(entry)),
             "sizes": ["file": 0, "external": 0, "active": 0], "props": [:],
             "cluster": ["q": 1, "n": 1, "w": 1, "r": 1],
@@ -90,7 +91,11 @@ extension CouchDBServer {
                 let database = databases.database
                 // One more than waits already would change nothing, and block a thread.
                 if !entry.store.isCompactionWaiting {
-                    DispatchQueue.global().async { try? database.performMaintenance(type: .compact) }
+                    compactions.withLock { $0 += 1 }
+                    DispatchQueue.global().async { [self] in
+                        try? database.performMaintenance(type: .compact)
+                        compactions.withLock { $0 -= 1 }
+                    }
                 }
             }
             return .json(202, ["ok": true])

@@ -232,7 +232,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     }
 
     /// The ID of the tombstone with which format 2 and older closed a branch.
-    static func closingTombstone(over leaf: RevisionID) -> RevisionID {
+    package static func closingTombstone(over leaf: RevisionID) -> RevisionID {
         BodyDigest.name(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 

@@ -29,6 +29,7 @@ package final class SimulatedRuntime: @unchecked Sendable {
             executor: SimulatedTaskExecutor(self),
             makeDriverExecutor: { [self] in driver ?? SimulatedExecutor(self) },
             unixTime: { [clock] in Self.beginning + Int64(clock.now) },
+            uptime: { [clock] in .milliseconds(clock.now) },
             spread: { [self] in Double.random(in: -1...1, using: &dice) }
         )
     }

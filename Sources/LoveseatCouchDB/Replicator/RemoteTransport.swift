@@ -1,0 +1,11 @@
+package import AsyncHTTPClient
+package import LoveseatReplication
+
+/// Stands between a replicator and the network: tests put one there that fails, delays and repeats.
+package protocol RemoteTransport: Sendable {
+    /// Changes the clock, on which what failed is tried again.
+    func prepare(_ runtime: inout ReplicationRuntime)
+
+    /// Sends a request, and returns its answer.
+    func execute(_ request: HTTPClientRequest, with client: HTTPClient) async throws -> HTTPClientResponse
+}
