@@ -59,9 +59,10 @@ import Testing
         let revisions = try edit(400)
         let body = JSONText(canonical: ["of": "peer"])
         let old = Array(revisions.dropFirst(300))
+        let own = JSONText(canonical: ["n": 99])
         #expect(
             try store.write {
-                try $0.insertBranch(old, of: "x", in: collection, body: body, isDeleted: false)
+                try $0.insertBranch(old, of: "x", in: collection, body: own, isDeleted: false)
             } == false
         )
         #expect(try line() == revisions)

@@ -189,8 +189,8 @@ struct Import: AsyncParsableCommand {
             try source.forEach {
                 try importer.add($0)
                 // Nothing is shown before something is saved, nor asked of the clock for each document.
-                guard importer.count != shown else { return }
-                shown = importer.count
+                guard importer.readCount != shown else { return }
+                shown = importer.readCount
                 line.show { Self.text(shown, source.share) }
             }
         } catch {
@@ -198,7 +198,7 @@ struct Import: AsyncParsableCommand {
             if importer.transaction == nil { try? importer.saveReplacing() }
             throw error
         }
-        try importer.finish()
+        try importer.finish { line.show { Self.text(shown, source.share) } }
     }
 
     private static func text(_ count: Int, _ share: Double?) -> String {

@@ -98,14 +98,18 @@ struct Importer {
         return Self.text(own) ?? Self.text(element["id"]) ?? UUID().uuidString.lowercased()
     }
 
-    mutating func finish() throws {
+    /// The documents that are saved, or wait for the end.
+    var readCount: Int { count + replacing.count }
+
+    /// Saves what waits. `progress` is called from time to time.
+    mutating func finish(_ progress: () -> Void) throws {
         try finishBlob()
         try save()
-        try saveReplacing()
+        try saveReplacing(progress)
     }
 
     /// Saves the documents that replace others.
-    mutating func saveReplacing() throws {
+    mutating func saveReplacing(_ progress: () -> Void = {}) throws {
         let all = replacing
         replacing = ReplacingDocuments()
         waiting = []
@@ -118,7 +122,9 @@ struct Importer {
                 Waiting(collection: collection, document: document, element: element, place: place)
             )
             waitingBytes += text.count
-            if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save(replaces: true) }
+            guard waiting.count == Self.batch || waitingBytes > Self.batchBytes else { return }
+            try save(replaces: true)
+            progress()
         }
         try save(replaces: true)
     }

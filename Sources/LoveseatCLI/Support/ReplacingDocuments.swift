@@ -7,6 +7,7 @@ struct ReplacingDocuments {
     /// The number that may wait. Their IDs are in memory.
     static let maximumCount = 500_000
     private static let maximumBuffer = 8 << 20
+    private static let readPiece = 1 << 20
 
     private struct Entry {
         let offset: UInt64
@@ -58,22 +59,32 @@ struct ReplacingDocuments {
     func forEach(
         _ body: (_ id: String, Loveseat.Collection, _ text: [UInt8], _ place: String) throws -> Void
     ) throws {
-        let all = entries.flatMap { collection, entries in entries.map { (collection, $0.key.text, $0.value) }
+        var all: [(collection: Loveseat.Collection, id: String, entry: Entry)] = []
+        all.reserveCapacity(count)
+        for (collection, entries) in entries {
+            for (id, entry) in entries { all.append((collection, id.text, entry)) }
         }
-        for (collection, id, entry) in all.sorted(by: { $0.2.offset < $1.2.offset }) {
-            let bytes = try read(entry.offset, entry.textLength + entry.placeLength)
+        all.sort { $0.entry.offset < $1.entry.offset }
+        var (piece, start): ([UInt8], UInt64) = ([], 0)
+        for (collection, id, entry) in all {
+            let length = entry.textLength + entry.placeLength
+            if entry.offset + UInt64(length) > start + UInt64(piece.count) {
+                (piece, start) = try read(entry.offset, length)
+            }
+            let bytes = piece[Int(entry.offset - start)...].prefix(length)
             let place = String(decoding: bytes.suffix(entry.placeLength), as: UTF8.self)
             try body(id, collection, Array(bytes.prefix(entry.textLength)), place)
         }
     }
 
-    private func read(_ offset: UInt64, _ length: Int) throws -> ArraySlice<UInt8> {
-        if offset >= written { return buffer.dropFirst(Int(offset - written)).prefix(length) }
+    /// What begins at a place, and where it begins: at least so many bytes.
+    private func read(_ offset: UInt64, _ length: Int) throws -> ([UInt8], start: UInt64) {
+        guard offset < written, let file else { return (buffer, written) }
         do {
-            try file?.seek(toOffset: offset)
-            let bytes = try file?.read(upToCount: length) ?? Data()
-            guard bytes.count == length else { throw CocoaError(.fileReadCorruptFile) }
-            return Array(bytes)[...]
+            try file.seek(toOffset: offset)
+            let bytes = try file.read(upToCount: max(length, Self.readPiece)) ?? Data()
+            guard bytes.count >= length else { throw CocoaError(.fileReadCorruptFile) }
+            return (Array(bytes), offset)
         } catch { throw Self.failure(error) }
     }
 

@@ -124,7 +124,7 @@ enum DocumentSaving {
         switch attachment.content {
         case .stub, .takenOut: return []
         case .inline(let text): return try decode(text, attachment.name)
-        case .follows: throw .badRequest("attachment \(attachment.name) does not follow in a part")
+        case .follows: throw .invalidAttachment(attachment.name)
         }
     }
 
