@@ -28,6 +28,8 @@ package struct DocumentBranches: Sendable {
     private let incomplete: Set<RevisionID>
     /// The revisions that a client may know of, and those of them whose content it may not have; nil without restrictions.
     private var visible: (known: Set<RevisionID>, withheld: Set<RevisionID>)?
+    /// How many revisions of a line are listed (`_revs_limit`). Some more may be here: where each line began, for example.
+    package var listed = Int.max
     /// The places of the leaves; empty if there is one.
     private var indices: [RevisionID: Int] = [:]
 

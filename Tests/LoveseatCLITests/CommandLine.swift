@@ -59,8 +59,9 @@ final class CommandLineFolder: Sendable {
     }
 
     @discardableResult
-    func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Outcome {
-        let (process, output, errors) = try start(arguments, environment: environment)
+    func run(_ arguments: [String], environment: [String: String] = [:], input: Data? = nil) throws -> Outcome
+    {
+        let (process, output, errors) = try start(arguments, environment: environment, input: input)
         let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         let problems = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         process.waitUntilExit()

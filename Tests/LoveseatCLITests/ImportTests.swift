@@ -246,4 +246,92 @@ struct ImportTests {
         try folder.run("create", "own")
         #expect(try folder.run("import", "db", "own.loveseat").errors.contains("loveseat export"))
     }
+
+    @Test(arguments: PropertySeeds.of("IMPORT", 6), [false, true])
+    func `importing a file again makes no revision, also if IDs come several times in it`(
+        _ seed: UInt64,
+        _ isPiped: Bool
+    ) throws {
+        var random = SeededGenerator(seed: seed)
+        let collections = ["", #","_collection":"a.b""#]
+        let ids = random.pick([3, 700, 2_000])
+        var last: [String: String] = [:]
+        let lines = (0..<2_500).map { _ in
+            let (collection, id) = (random.pick(collections), random.int(0...ids))
+            let body = #""n":\#(random.int(0...2)),"é":[{}]"#
+            last["\(collection)\(id)"] = body
+            return #"{"_id":"d\#(id)"\#(collection),\#(body)}"#
+        }
+        try folder.write(lines.joined(separator: "\n"), to: "in")
+        let options = random.pick([[], ["--atomic"]])
+        func importAll() throws -> String {
+            let outcome =
+                isPiped
+                ? try folder.run(
+                    ["import", "db", "-", "--json"] + options,
+                    input: Data(lines.joined(separator: "\n").utf8)
+                )
+                : try folder.run(["import", "db", "in", "--json"] + options)
+            #expect(outcome.status == 0, "\(outcome.errors)")
+            return outcome.lines.first ?? ""
+        }
+        let first = try importAll()
+        #expect(first.contains(#""documents":2500"#), "\(first)")
+        // A later one with the same properties is unchanged.
+        let counts = try JSONDecoder().decode([String: Int].self, from: Data(first.utf8))
+        #expect((counts["replaced"] ?? 0) + (counts["unchanged"] ?? 0) == 2_500 - last.count, "\(first)")
+        func state() throws -> [[String]] {
+            try [["ls", "db", "-l"], ["ls", "db", "-l", "-c", "a.b"], ["export", "db"]].map {
+                try folder.run($0).lines
+            }
+        }
+        let before = try state()
+        for _ in 0..<2 {
+            let again = try importAll()
+            #expect(again.contains(#""documents":2500"#) && again.contains(#""unchanged""#), "\(again)")
+            #expect(try state() == before)
+        }
+        #expect(before[2].count == last.count)
+        #expect(
+            before[2].allSatisfy { line in
+                last.contains { key, body in
+                    let id = key.drop { !$0.isNumber }
+                    return line.contains(#""_id":"d\#(id)""#) && line.contains(body.split(separator: ",")[0])
+                }
+            }
+        )
+    }
+
+    @Test func `what was read before an error replaces others, too, unless all is undone`() throws {
+        try folder.run("put", "db", "a", #"{"n":0}"#)
+        let lines = (0..<1_000).map { $0 == 5 ? #"{"_id":"a","n":1}"# : #"{"_id":"d\#($0)","n":1}"# }
+        try folder.write((lines + ["{"]).joined(separator: "\n"), to: "in")
+        #expect(try folder.run("import", "db", "in", "--atomic").status != 0)
+        #expect(try folder.run("get", "db", "a", "--raw").lines == [#"{"n":0}"#])
+        let plain = try folder.run("import", "db", "in")
+        #expect(plain.errors.contains("1000 documents before it were saved"), "\(plain.errors)")
+        #expect(try folder.run("get", "db", "a", "--raw").lines == [#"{"n":1}"#])
+    }
+
+    @Test func `that there is no such array is said, however deep the file is`() throws {
+        let deep = String(repeating: "[", count: 400) + String(repeating: "]", count: 400)
+        for (text, options, wanted) in [
+            (#"{"docs":[{"_id":"a"}]}"#, ["--array", "none"], #"no array "none""#),
+            (#"{"docs":[{"_id":"a","x":\#(deep)}]}"#, ["--array", "none"], #"no array "none""#),
+            (#"{"deep":\#(deep),"docs":[{"_id":"a"}]}"#, ["--array", "none"], #"no array "none""#),
+            (#"{"docs":{"a":\#(deep)}}"#, ["--array", "none", "--keyed"], #"no object "none""#),
+            (
+                #"{"docs":[{"_id":"a"},{"_id":"b","x":\#(deep)}]}"#, ["--array", "docs"],
+                "item 2: it has more than 128"
+            ),
+            ("{\"_id\":\"a\"}\n{\"_id\":\"b\"}", ["--array", "none"], #"array "none""#),
+        ] {
+            try folder.write(text, to: "in")
+            let outcome = try folder.run(["import", "db", "in"] + options)
+            #expect(outcome.status != 0 && outcome.errors.contains(wanted), "\(outcome.errors)")
+        }
+        try folder.write(#"{"deep":\#(deep),"docs":[{"_id":"a"}]}"#, to: "in")
+        #expect(try folder.run("import", "db", "in", "--array", "docs").status == 0)
+        #expect(try folder.run("ls", "db").lines == ["a"])
+    }
 }

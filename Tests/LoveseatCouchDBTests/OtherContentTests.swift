@@ -64,4 +64,49 @@ struct OtherContentTests {
         #expect(try await row(served, ["_id": "d", "_rev": "1-aa", "n": 1.0, "m": 100]) == nil)
         #expect(try await row(served, ["_id": "d", "_rev": "1-aa", "n": 1, "m": 1e2]) == nil)
     }
+
+    @Test func `other content for a replaced revision is reported as long as its own is here`() async throws {
+        let served = try await ServedDatabase()
+        for seed in PropertySeeds.of("CONTENT", 30) {
+            var random = SeededGenerator(seed: seed)
+            let id = "d\(seed)"
+            let count = random.pick([2, 3, 70])
+            let told = random.int(1...count - 1)
+            func document(_ generation: Int, _ content: JSONValue) -> JSONValue {
+                let ids = (1...generation).reversed().map { JSONValue.string("aa\($0)") }
+                return [
+                    "_id": .string(id), "_revisions": ["start": JSONValue(generation), "ids": .array(ids)],
+                    "n": content,
+                ]
+            }
+            for generation in 1...count {
+                #expect(try await row(served, document(generation, JSONValue(generation))) == nil)
+            }
+            // The same again is fine.
+            #expect(try await row(served, document(told, JSONValue(told))) == nil, "seed \(seed)")
+            let report = try await row(served, document(told, "other"))
+            #expect(
+                report?["error"] == "forbidden" && report?["rev"] == .string("\(told)-aa\(told)"),
+                "seed \(seed)"
+            )
+            let alone = try await served.call("PUT", "/main/\(id)?new_edits=false", document(told, "other"))
+            #expect(alone.status == 403, "seed \(seed)")
+            // Several at once, of which one is refused.
+            let batch = try await served.call(
+                "POST",
+                "/main/_bulk_docs",
+                [
+                    "new_edits": false,
+                    "docs": [
+                        document(count + 1, "x"), document(told, "other"), document(count, JSONValue(count)),
+                    ],
+                ]
+            )
+            #expect(batch.json.array?.count == 1 && batch.json[0]?["rev"] == .string("\(told)-aa\(told)"))
+            let kept = try await served.call("GET", "/main/\(id)?rev=\(told)-aa\(told)").json
+            #expect(kept["n"] == JSONValue(told), "seed \(seed)")
+            #expect(try await served.call("GET", "/main/\(id)").json["n"] == "x", "seed \(seed)")
+        }
+        await served.listener.stop()
+    }
 }

@@ -59,9 +59,10 @@ import Testing
         let revisions = try edit(400)
         let body = JSONText(canonical: ["of": "peer"])
         let old = Array(revisions.dropFirst(300))
+        let own = JSONText(canonical: ["n": 99])
         #expect(
             try store.write {
-                try $0.insertBranch(old, of: "x", in: collection, body: body, isDeleted: false)
+                try $0.insertBranch(old, of: "x", in: collection, body: own, isDeleted: false)
             } == false
         )
         #expect(try line() == revisions)
@@ -131,5 +132,63 @@ import Testing
         let found = try DocumentBranches(of: whole())
         #expect(found.leaves.map(\.id) == expected.leaves.map(\.id))
         #expect(found.leaves.map(\.history) == expected.leaves.map(\.history))
+    }
+
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func `of each line as many revisions are kept as the limit says, however far another one has gone on`(
+        _ seed: UInt64
+    ) throws {
+        var generator = SeededGenerator(seed: seed)
+        let limit = generator.pick([60, 90, 150])
+        try store.write { try $0.setRevisionLimit(limit) }
+        // Histories by their leaves, whole.
+        var lines: [[RevisionID]] = []
+        func insert(_ history: [RevisionID]) throws {
+            _ = try store.write {
+                try $0.insertBranch(
+                    Array(history.prefix(limit)),
+                    of: "x",
+                    in: collection,
+                    body: .emptyObject,
+                    isDeleted: false
+                )
+            }
+        }
+        func grow(_ line: [RevisionID], by count: Int, _ mark: UInt8) throws -> [RevisionID] {
+            var line = line
+            for _ in 0..<count {
+                let generation = (line.first?.generation ?? 0) + 1
+                line.insert(
+                    RevisionID(
+                        generation: generation,
+                        digest: [mark, UInt8(generation >> 8), UInt8(generation & 255)]
+                    ),
+                    at: 0
+                )
+                if generator.chance(0.5) { try insert(line) }
+            }
+            try insert(line)
+            return line
+        }
+        for branch in 0..<UInt8(3) {
+            let parent = lines.isEmpty ? [] : generator.pick(lines)
+            let start = Array(parent.suffix(generator.int(0...min(parent.count, 40))))
+            lines.append(try grow(start, by: generator.int(1...limit + 40), branch * 2 + 1))
+        }
+        let last = generator.int(0...lines.count - 1)
+        lines[last] = try grow(lines[last], by: 3 * limit, UInt8(last) * 2 + 1)
+        let record = try whole()
+        #expect(try record.tree().problems == [])
+        let tree = try record.tree()
+        for line in lines {
+            guard let leaf = line.first, tree.isLeaf(leaf) else { continue }
+            let found = tree.line(leaf)
+            let kept = min(line.count, limit)
+            #expect(Array(found.prefix(kept)) == Array(line.prefix(kept)), "\(leaf)")
+        }
+        // What is beyond the limit is removed from time to time.
+        try store.write { try $0.setRevisionLimit(100_000) }
+        #expect(try whole().tree().nodes.count <= lines.count * (limit + 70))
+        #expect(try store.check() == [])
     }
 }

@@ -11,7 +11,8 @@ struct Import: AsyncParsableCommand {
             JSON object with an array that --array names, or with --keyed a JSON object that has the documents by their IDs. "-" is standard \
             input. A document's ID is its --id-field, by default "_id" or "id"; without \
             one it gets a random ID. The database and the collection are created if they do not exist. A document that is there already with \
-            the same properties gets no new revision.
+            the same properties gets no new revision. Of an ID that comes more than once the last document counts: those that replace others \
+            are saved when everything was read.
 
             Documents are saved in transactions of a thousand. If one is refused, those saved before it stay, unless --atomic \
             is used. A document may have at most 20 MB of JSON and 128 levels, and no key twice in an object.
@@ -184,14 +185,20 @@ struct Import: AsyncParsableCommand {
         var line = ProgressLine()
         defer { line.end() }
         var shown = 0
-        try source.forEach {
-            try importer.add($0)
-            // Nothing is shown before something is saved, nor asked of the clock for each document.
-            guard importer.count != shown else { return }
-            shown = importer.count
-            line.show { Self.text(shown, source.share) }
+        do {
+            try source.forEach {
+                try importer.add($0)
+                // Nothing is shown before something is saved, nor asked of the clock for each document.
+                guard importer.readCount != shown else { return }
+                shown = importer.readCount
+                line.show { Self.text(shown, source.share) }
+            }
+        } catch {
+            // What was read before stays, unless all of it is undone.
+            if importer.transaction == nil { try? importer.saveReplacing() }
+            throw error
         }
-        try importer.finish()
+        try importer.finish { line.show { Self.text(shown, source.share) } }
     }
 
     private static func text(_ count: Int, _ share: Double?) -> String {

@@ -90,14 +90,22 @@ struct DocumentSource {
 
     private func forEachItem(of text: [UInt8], startingAt line: Int, _ body: (Item) throws -> Void) throws {
         // The array, and the object that it may be in, are not part of the documents' own depth.
-        let root: JSONElement
-        do throws(JSONError) { root = try parse(text, depth: 2) } catch {
+        let (root, isDeep): (JSONElement, Bool)
+        do throws(JSONError) {
+            (root, isDeep) = try JSONElement.scanningParts(text, limits: Self.limits(depth: 2))
+        } catch {
             if error.reason == .trailingBytes,
                 let first = try? parse(Array(text.prefix(error.offset)), depth: 2),
                 first[0]?["_rev"] != nil
             {
                 // What couchbackup prints: an array a line.
                 throw FileShape.dump(name)
+            }
+            if let array, error.reason == .trailingBytes {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "\(name) is not one JSON object with an array \"\(array)\": values one after another are read without --array"
+                )
             }
             throw LoveseatError(.invalidJSON, "\(name): \(error)")
         }
@@ -108,15 +116,25 @@ struct DocumentSource {
                 "\(name) has no \(kind)\(array.map { " \"\($0)\"" } ?? "")"
             )
         }
+        func read(_ item: Item) throws {
+            let levels = JSONLimits.standard.maximumDepth
+            guard !isDeep || !item.element.isNested(deeperThan: levels) else {
+                throw LoveseatError(
+                    .invalidJSON,
+                    "\(item.place): it has more than \(levels) levels of arrays and objects"
+                )
+            }
+            try body(item)
+        }
         if isKeyed {
             for (key, value) in found.members {
-                try body(Item(id: key, element: value, place: "\(name), member \"\(key)\""))
+                try read(Item(id: key, element: value, place: "\(name), member \"\(key)\""))
             }
             return
         }
         for (index, item) in found.items.enumerated() {
             if index == 0 { try checkOrigin(of: item) }
-            try body(Item(element: item, place: "\(name), item \(index + 1)"))
+            try read(Item(element: item, place: "\(name), item \(index + 1)"))
         }
     }
 
@@ -135,12 +153,15 @@ struct DocumentSource {
     }
 
     private func parse(_ bytes: [UInt8], depth: Int) throws(JSONError) -> JSONElement {
-        let limits = JSONLimits(
+        try JSONElement(scanning: bytes, limits: Self.limits(depth: depth))
+    }
+
+    private static func limits(depth: Int) -> JSONLimits {
+        JSONLimits(
             maximumDepth: JSONLimits.standard.maximumDepth + depth,
-            maximumBytes: Self.maximumBytes,
+            maximumBytes: maximumBytes,
             refusesDuplicateKeys: true
         )
-        return try JSONElement(scanning: bytes, limits: limits)
     }
 
     private func error(_ error: JSONError, in text: [UInt8], from line: Int) -> LoveseatError {

@@ -12,16 +12,27 @@ struct Importer {
     let idField: String?
     /// The transaction that all documents are saved in; nil for one for each thousand.
     var transaction: WriteTransaction?
-    private var waiting: [(collection: Loveseat.Collection, document: ImportedDocument, place: String)] = []
+    private var waiting: [Waiting] = []
     private var waitingBytes = 0
+    /// The documents that are here with other properties.
+    private var replacing = ReplacingDocuments()
     private var others: [ExactText: Loveseat.Collection] = [:]
     private var blob: BlobReceiver?
     /// The documents that are saved, those among them included that were here already.
     private(set) var count = 0
     /// The documents that were here already with the same properties.
     private(set) var unchangedCount = 0
+    /// The documents that were not saved, because a later one has their ID.
+    private var droppedCount = 0
     /// For each collection the last change before the import, and how many documents were saved since.
     private var saved: [Loveseat.Collection: (start: UInt64, count: Int)] = [:]
+
+    private struct Waiting {
+        let collection: Loveseat.Collection
+        let document: ImportedDocument
+        let element: JSONElement
+        let place: String
+    }
 
     init(database: Database, collection: Loveseat.Collection, idField: String?) {
         self.database = database
@@ -56,7 +67,9 @@ struct Importer {
         do { document = try ImportedDocument(id: try id(of: item), element) } catch {
             throw LoveseatError(error.code, "\(place): \(error.message)")
         }
-        waiting.append((collection, document, place))
+        waiting.append(
+            Waiting(collection: collection, document: document, element: element, place: place)
+        )
         waitingBytes += element.bytes.count
         if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
     }
@@ -85,9 +98,35 @@ struct Importer {
         return Self.text(own) ?? Self.text(element["id"]) ?? UUID().uuidString.lowercased()
     }
 
-    mutating func finish() throws {
+    /// The documents that are saved, or wait for the end.
+    var readCount: Int { count + replacing.count }
+
+    /// Saves what waits. `progress` is called from time to time.
+    mutating func finish(_ progress: () -> Void) throws {
         try finishBlob()
         try save()
+        try saveReplacing(progress)
+    }
+
+    /// Saves the documents that replace others.
+    mutating func saveReplacing(_ progress: () -> Void = {}) throws {
+        let all = replacing
+        replacing = ReplacingDocuments()
+        waiting = []
+        waitingBytes = 0
+        try all.forEach { id, collection, text, place in
+            let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
+            let element = try JSONElement(parsing: text, limits: limits)
+            let document = try ImportedDocument(id: id, element)
+            waiting.append(
+                Waiting(collection: collection, document: document, element: element, place: place)
+            )
+            waitingBytes += text.count
+            guard waiting.count == Self.batch || waitingBytes > Self.batchBytes else { return }
+            try save(replaces: true)
+            progress()
+        }
+        try save(replaces: true)
     }
 
     private mutating func collection(_ path: String?) throws -> Loveseat.Collection {
@@ -101,31 +140,54 @@ struct Importer {
         return made
     }
 
-    private mutating func save() throws {
+    /// Saves the documents that wait. `replaces`: also those that are here with other properties, which otherwise wait for the end.
+    private mutating func save(replaces: Bool = false) throws {
         let batch = waiting
         (waiting, waitingBytes) = ([], 0)
-        func save(in transaction: WriteTransaction) throws -> [Loveseat.Collection: (
-            start: UInt64, count: Int
-        )] {
-            var saved: [Loveseat.Collection: (start: UInt64, count: Int)] = [:]
-            for (collection, document, place) in batch {
+        typealias Saved = (outcomes: [ImportOutcome], starts: [Loveseat.Collection: UInt64])
+        func save(in transaction: WriteTransaction) throws -> Saved {
+            var saved: Saved = ([], [:])
+            saved.outcomes.reserveCapacity(batch.count)
+            for item in batch {
                 do throws(LoveseatError) {
-                    let start = try transaction.newestSequence(of: collection)
-                    guard try transaction.save(imported: document, in: collection) else { continue }
-                    saved[collection, default: (start, 0)].count += 1
-                } catch { throw LoveseatError(error.code, "\(place): \(error.message)") }
+                    let start = try transaction.newestSequence(of: item.collection)
+                    let outcome = try transaction.save(
+                        imported: item.document,
+                        in: item.collection,
+                        replaces: replaces
+                    )
+                    saved.outcomes.append(outcome)
+                    if outcome == .saved, saved.starts[item.collection] == nil {
+                        saved.starts[item.collection] = start
+                    }
+                } catch { throw LoveseatError(error.code, "\(item.place): \(error.message)") }
             }
             return saved
         }
         let new = try transaction.map(save) ?? database.write(save)
-        count += batch.count
-        unchangedCount += batch.count - new.values.reduce(0) { $0 + $1.count }
-        for (collection, batch) in new { saved[collection, default: (batch.start, 0)].count += batch.count }
+        for (item, outcome) in zip(batch, new.outcomes) {
+            let (id, collection) = (item.document.id, item.collection)
+            let isDropped: Bool
+            switch outcome {
+            case .differs:
+                isDropped = try replacing.add(id, in: collection, item.element.bytes, item.place)
+                count -= 1
+            case .unchanged:
+                isDropped = replacing.remove(id, in: collection)
+                unchangedCount += 1
+            case .saved:
+                isDropped = replacing.remove(id, in: collection)
+                saved[collection, default: (new.starts[collection] ?? 0, 0)].count += 1
+            }
+            count += isDropped ? 2 : 1
+            droppedCount += isDropped ? 1 : 0
+        }
+        if replacing.count >= ReplacingDocuments.maximumCount { try saveReplacing() }
     }
 
     /// The saved documents that a later one with the same ID replaced. Nobody else may have saved any meanwhile.
     func replacedCount() throws -> Int {
-        try saved.reduce(0) { try $0 + $1.value.count - $1.key.changeCount(after: $1.value.start) }
+        try saved.reduce(droppedCount) { try $0 + $1.value.count - $1.key.changeCount(after: $1.value.start) }
     }
 
     /// Creates an index, or says that it cannot be created.

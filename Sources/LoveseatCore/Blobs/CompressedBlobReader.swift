@@ -26,9 +26,10 @@ struct CompressedBlobReader {
     /// - Throws: `corruptData` if compressed content is damaged, or longer than the reference says; an error of the disk.
     mutating func next() throws(LoveseatError) -> [UInt8]? {
         var output: [UInt8] = []
-        while output.count < pieceBytes, !inflater.isEnded {
+        while output.count < pieceBytes {
             let bytes = try files.read(blob.digest, from: offset, count: Self.compressedPiece)
-            guard !bytes.isEmpty else {
+            if bytes.isEmpty {
+                if inflater.isEnded { break }
                 throw LoveseatError(.corruptData, "blob \(blob.digest) is compressed, and its end is missing")
             }
             offset += UInt64(bytes.count)

@@ -1,10 +1,10 @@
 import CZlib
 package import LoveseatModel
 
-/// Inflates gzip piece by piece.
+/// Inflates gzip piece by piece: one member, or several one after another (RFC 1952 §2.2).
 package final class GzipInflater {
     private var stream = z_stream()
-    /// Whether the end of the compressed content was reached.
+    /// Whether a member ended with what was inflated so far. The content is whole if nothing follows.
     package private(set) var isEnded = false
 
     /// - Throws: `memoryError`.
@@ -25,7 +25,11 @@ package final class GzipInflater {
         stream.next_in = UnsafeMutablePointer(mutating: start)
         stream.avail_in = UInt32(piece.count)
         var output = [UInt8](repeating: 0, count: 64 << 10)
-        while !isEnded {
+        while true {
+            if isEnded {
+                inflateReset(&stream)
+                isEnded = false
+            }
             let (status, made) = output.withUnsafeMutableBufferPointer { buffer in
                 stream.next_out = buffer.baseAddress
                 stream.avail_out = UInt32(buffer.count)
@@ -33,8 +37,12 @@ package final class GzipInflater {
                 return (status, buffer.count - Int(stream.avail_out))
             }
             if made > 0 { try emit(output[..<made]) }
-            if status == Z_STREAM_END { isEnded = true }
-            guard status == Z_OK || status == Z_STREAM_END else {
+            if status == Z_STREAM_END {
+                isEnded = true
+                if stream.avail_in > 0 { continue }
+                return
+            }
+            guard status == Z_OK else {
                 if status == Z_BUF_ERROR, stream.avail_in == 0 { return }
                 throw LoveseatError(.corruptData, "the content is not gzip")
             }

@@ -63,26 +63,47 @@ package struct ImportedDocument: Sendable {
         LoveseatError(.invalidJSON, "document \"\(id)\" has a \"\(member)\" that `export` does not write")
     }
 
-    fileprivate func save(in collection: Collection, _ transaction: WriteTransaction) throws(LoveseatError)
-        -> Bool
+    fileprivate func save(in collection: Collection, replaces: Bool, _ transaction: WriteTransaction)
+        throws(LoveseatError) -> ImportOutcome
     {
         if !isOnlyOfPeers, revisions == nil { try collection.check(body, of: id) }
-        let isChanged = try transaction.write { edit -> Bool in
-            if let revisions { return try edit.restore(revisions, of: id, body: body, in: collection.handle) }
+        let outcome = try transaction.write { edit -> ImportOutcome in
+            if let revisions {
+                let isChanged = try edit.restore(revisions, of: id, body: body, in: collection.handle)
+                return isChanged ? .saved : .unchanged
+            }
             let last = edit.newestSequence(collection.handle)
-            let saved = try edit.save(
-                id,
-                in: collection.handle,
-                body: body,
-                isDeleted: false,
-                condition: .lastWriteWins,
-                keepsUnchanged: true
-            )
-            return saved.map { $0.sequence > last } ?? false
+            func save(_ condition: SaveCondition) throws -> ImportOutcome? {
+                try edit.save(
+                    id,
+                    in: collection.handle,
+                    body: body,
+                    isDeleted: false,
+                    condition: condition,
+                    keepsUnchanged: true
+                ).map { $0.sequence > last ? .saved : .unchanged }
+            }
+            if !replaces {
+                if let outcome = try save(.unchanged(since: nil)) { return outcome }
+                // A compaction may remove blobs that no document refers to.
+                if BlobReference.all(in: body).isEmpty { return .differs }
+            }
+            return try save(.lastWriteWins) ?? .unchanged
         }
-        if let expires { try transaction.setExpiration(of: id, in: collection, at: expires) }
-        return isChanged
+        if outcome != .differs, let expires {
+            try transaction.setExpiration(of: id, in: collection, at: expires)
+        }
+        return outcome
     }
+}
+
+/// What became of an imported document.
+package enum ImportOutcome: Hashable, Sendable {
+    case saved
+    /// It is here with the same properties.
+    case unchanged
+    /// It is here with other properties, and was not saved.
+    case differs
 }
 
 extension Collection {
@@ -103,15 +124,14 @@ extension WriteTransaction {
         try write { $0.newestSequence(collection.handle) }
     }
 
-    /// Saves an imported document, unless it is here with the same properties.
+    /// Saves an imported document, unless it is here with the same properties. `replaces`: also if it is here with other ones.
     ///
-    /// - Returns: whether something changed.
     /// - Throws: As ``save(_:in:concurrencyControl:)-6vn8v``.
-    package func save(imported document: ImportedDocument, in collection: Collection) throws(LoveseatError)
-        -> Bool
+    package func save(imported document: ImportedDocument, in collection: Collection, replaces: Bool)
+        throws(LoveseatError) -> ImportOutcome
     {
         try require(collection)
-        return try document.save(in: collection, self)
+        return try document.save(in: collection, replaces: replaces, self)
     }
 
     /// Creates an index of an export.

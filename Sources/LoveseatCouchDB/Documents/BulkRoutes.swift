@@ -9,8 +9,9 @@ extension CouchDBServer {
 
     /// A batch that was read.
     private struct Batch: Sendable {
+        /// In the order of the request, refused ones included.
         var documents: [PreparedDocument] = []
-        var locals: [JSONElement] = []
+        var locals: [LocalEdit] = []
         var isNewEdit = true
     }
 
@@ -32,7 +33,7 @@ extension CouchDBServer {
                 self.clients.note(.push, entry, exchange, amount)
             }
             let localRows = try await self.saveLocals(batch.locals, isNewEdit: batch.isNewEdit, entry)
-            return .json(201, .array(rows + (batch.isNewEdit ? localRows : [])))
+            return .json(201, .array(rows + localRows))
         }
     }
 
@@ -42,7 +43,7 @@ extension CouchDBServer {
         _ entry: Databases.Entry,
         _ pins: BlobPins
     ) throws -> Batch {
-        let body = try Self.parse(bytes)
+        let (body, isDeep) = try Self.parseBatch(bytes)
         guard body.kind == .object else {
             throw CouchDBError.badRequest("Request body must be a JSON object")
         }
@@ -61,28 +62,64 @@ extension CouchDBServer {
             }
             batch.isNewEdit = flag
         }
-        var incoming: [(IncomingDocument, String)] = []
+        var incoming: [Incoming] = []
         incoming.reserveCapacity(list.count)
         for element in list.items {
-            if let id = element["_id"]?.string, id.beginsExactly(with: "_local/") {
-                try IncomingDocument.check(id)
-                batch.locals.append(element)
+            let id = element["_id"]?.string
+            let isTooDeep = isDeep && element.isNested(deeperThan: JSONLimits.standard.maximumDepth)
+            if let id, id.beginsExactly(with: "_local/") {
+                batch.locals.append(try localEdit(id, element, isTooDeep: isTooDeep))
                 continue
             }
-            let document = try IncomingDocument(element, takenOut: contents.takenOut)
-            let id = document.id ?? Self.newUUID()
-            try IncomingDocument.check(id)
-            try check(document, id)
-            if !batch.isNewEdit, document.history.isEmpty {
-                throw CouchDBError.badRequest(
-                    "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
-                )
+            do throws(CouchDBError) {
+                guard !isTooDeep else { throw .tooDeep }
+                let document = try IncomingDocument(element, takenOut: contents.takenOut)
+                let id = document.id ?? Self.newUUID()
+                try IncomingDocument.check(id)
+                try check(document, id)
+                if !batch.isNewEdit, document.history.isEmpty { throw .missingRevision }
+                incoming.append(.document(document, id))
+            } catch {
+                guard !error.refusesBatch else { throw error }
+                incoming.append(.refused(Self.refused(element, error, batch.isNewEdit)))
             }
-            incoming.append((document, id))
         }
         // Nothing is stored of a batch that is refused as a whole.
-        batch.documents = try incoming.map { try prepare($0, $1, entry, contents, pins) }
+        batch.documents = try incoming.map { incoming in
+            switch incoming {
+            case .refused(let document): return document
+            case .document(let document, let id):
+                do { return try prepare(document, id, entry, contents, pins) } catch let error as CouchDBError
+                    where !error.refusesBatch
+                {
+                    return PreparedDocument(
+                        refusal: Self.refusal(for: error, isNewEdit: batch.isNewEdit) ?? error,
+                        id: id,
+                        history: document.history
+                    )
+                }
+            }
+        }
         return batch
+    }
+
+    /// A document of a batch that was read.
+    private enum Incoming {
+        case document(IncomingDocument, String)
+        case refused(PreparedDocument)
+    }
+
+    /// A document that is refused alone, with what can be read of its ID and revision.
+    private static func refused(_ element: JSONElement, _ error: CouchDBError, _ isNewEdit: Bool)
+        -> PreparedDocument
+    {
+        let named = element["_rev"]?.string.flatMap { try? RevisionText.parse($0) }
+        let history = element["_revisions"].flatMap { try? RevisionText.history($0).first } ?? named
+        return PreparedDocument(
+            refusal: refusal(for: error, isNewEdit: isNewEdit) ?? error,
+            id: element["_id"]?.string ?? "",
+            history: history.map { [$0] } ?? []
+        )
     }
 
     /// Stores the content of a document, unless the document is refused.
@@ -96,30 +133,38 @@ extension CouchDBServer {
         if !document.attachments.isEmpty {
             let announced = CollectionAccess.Change(announcing: document, id: id)
             if let refusal = try entry.refusal(beforeContentOf: announced) {
-                var prepared = PreparedDocument(document, id: id)
-                prepared.refusal = refusal
-                return prepared
+                throw refusal
             }
         }
         return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
     }
 
     private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {
-        guard !batch.documents.isEmpty else { return [] }
-        return try await entry.write(batch.documents.map(\.change)) { transaction, verdicts in
-            let refusals = zip(batch.documents, verdicts).map { $0.refusal ?? $1 }
-            let accepted = zip(batch.documents, refusals).filter { $1 == nil }.map(\.0)
-            var results = try Self.save(accepted, batch.isNewEdit, entry, transaction)[...]
-            var rows: [JSONValue] = []
-            for (document, refusal) in zip(batch.documents, refusals) {
-                if let refusal {
-                    rows.append(Self.row(for: refusal, of: document, batch.isNewEdit))
-                    continue
+        let documents = batch.documents.filter { $0.refusal == nil }
+        var rows = try await write(documents, batch.isNewEdit, entry)[...]
+        return batch.documents.compactMap { document in
+            if let refusal = document.refusal { return Self.row(for: refusal, of: document, batch.isNewEdit) }
+            return rows.popFirst() ?? nil
+        }
+    }
+
+    /// Writes documents.
+    ///
+    /// - Returns: for each its row; nil for a replicated one without an error.
+    private func write(_ documents: [PreparedDocument], _ isNewEdit: Bool, _ entry: Databases.Entry)
+        async throws -> [JSONValue?]
+    {
+        guard !documents.isEmpty else { return [] }
+        return try await entry.write(documents.map(\.change)) { transaction, verdicts in
+            let accepted = zip(documents, verdicts).filter { $1 == nil }.map(\.0)
+            var results = try Self.save(accepted, isNewEdit, entry, transaction)[...]
+            return try zip(documents, verdicts).map { document, verdict in
+                if let verdict {
+                    let refusal = Self.refusal(for: verdict, isNewEdit: isNewEdit) ?? verdict
+                    return Self.row(for: refusal, of: document, isNewEdit)
                 }
-                guard let result = results.popFirst() else { break }
-                if let row = try Self.row(for: result, of: document, batch.isNewEdit) { rows.append(row) }
+                return try results.popFirst().flatMap { try Self.row(for: $0, of: document, isNewEdit) }
             }
-            return rows
         }
     }
 
@@ -139,14 +184,28 @@ extension CouchDBServer {
         }
     }
 
-    /// The row of a refused document. A refused revision that is replicated is never sent again: a conflict would be.
+    /// Why a document is refused; nil for an error that is not of this document alone.
+    ///
+    /// A replicated revision is always `forbidden`: after any other word its peer sends it again and again (protocol/couchdb.md §3.1).
+    static func refusal(for error: any Error, isNewEdit: Bool) -> CouchDBError? {
+        if let error = error as? CouchDBError {
+            guard !error.refusesBatch, (400..<500).contains(error.status) else { return nil }
+        } else {
+            guard error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal
+            else { return nil }
+        }
+        let refusal = Self.error(error)
+        return isNewEdit ? refusal : .forbidden(refusal.reason)
+    }
+
+    /// The row of a refused document.
     private static func row(
         for refusal: CouchDBError,
         of document: PreparedDocument,
         _ isNewEdit: Bool
     ) -> JSONValue {
         var row: JSONValue = [
-            "id": .string(document.id), "error": .string(isNewEdit ? refusal.error : "forbidden"),
+            "id": document.id.isEmpty ? nil : .string(document.id), "error": .string(refusal.error),
             "reason": .string(refusal.reason),
         ]
         if !isNewEdit, let revision = document.history.first { row["rev"] = .string(revision.text) }
@@ -164,11 +223,8 @@ extension CouchDBServer {
             return isNewEdit
                 ? ["ok": true, "id": .string(document.id), "rev": .string(revision.text)] : nil
         } catch {
-            // A stub of something unknown refuses the batch, as in CouchDB.
-            let refusal = (error as? CouchDBError).map { $0.status != 412 } ?? false
-            guard refusal || error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal
-            else { throw error }
-            return Self.row(for: Self.error(error), of: document, isNewEdit)
+            guard let refusal = Self.refusal(for: error, isNewEdit: isNewEdit) else { throw error }
+            return Self.row(for: refusal, of: document, isNewEdit)
         }
     }
 

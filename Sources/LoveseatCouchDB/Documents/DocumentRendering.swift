@@ -76,7 +76,7 @@ struct DocumentRenderer: Sendable {
         let attachments = StoredAttachment.all(in: body) + blobs
         if options.withRevisions {
             writer.begin("_revisions")
-            writer.text(RevisionText.revisions(branch.history))
+            writer.text(RevisionText.revisions(branch.history, listed: branches.listed))
         }
         if options.withRevisionInfo { writer.member("_revs_info", info(branch, branches)) }
         if options.withSequence, let sequence { writer.member("_local_seq", sequence) }
@@ -99,7 +99,7 @@ struct DocumentRenderer: Sendable {
 
     private func info(_ branch: DocumentBranch, _ branches: DocumentBranches) -> JSONValue {
         .array(
-            branch.history.map { id in
+            RevisionText.listed(branch.history, branches.listed).map { id in
                 let known = branches.revision(id)
                 let status =
                     known?.body == nil ? "missing" : known?.isDeleted == true ? "deleted" : "available"

@@ -32,6 +32,12 @@ struct PreparedDocument: Sendable {
         isRemoved = document.isRemoved
         body = document.body
     }
+
+    /// A document of a batch that is refused alone. `id`: empty if it has none.
+    init(refusal: CouchDBError, id: String, history: [RevisionID]) {
+        (self.id, self.history, self.refusal) = (id, history, refusal)
+        (isDeleted, isRemoved, body) = (false, false, .emptyObject)
+    }
 }
 
 extension PreparedDocument {
@@ -118,14 +124,14 @@ enum DocumentSaving {
         switch attachment.content {
         case .stub, .takenOut: return []
         case .inline(let text): return try decode(text, attachment.name)
-        case .follows: throw .badRequest("attachment \(attachment.name) does not follow in a part")
+        case .follows: throw .invalidAttachment(attachment.name)
         }
     }
 
     /// The content of an inline attachment.
     static func decode(_ text: JSONElement, _ name: String) throws(CouchDBError) -> [UInt8] {
         guard let content = BulkBase64.decode(Array((text.string ?? "").utf8)) else {
-            throw .badRequest("Invalid attachment data for \(name)")
+            throw .invalidAttachment(name)
         }
         return content
     }
@@ -225,11 +231,7 @@ enum DocumentSaving {
         let revisions = documents.map { document -> Result<RevisionID, any Error> in
             Result {
                 try check(document)
-                guard let revision = document.history.first else {
-                    throw CouchDBError.badRequest(
-                        "When `new_edits: false`, the document needs `_rev` or `_revisions` specified"
-                    )
-                }
+                guard let revision = document.history.first else { throw CouchDBError.missingRevision }
                 let body = try body(
                     of: document,
                     generation: Int(revision.generation),
@@ -252,7 +254,7 @@ enum DocumentSaving {
             guard case .success = revision, let outcome = inserted.popFirst() else { return revision }
             return outcome.flatMap { _ in revision }.mapError { error in
                 guard let other = error as? StoreWriteTransaction.OtherContent else { return error }
-                return CouchDBError(409, "conflict", other.reason)
+                return CouchDBError.forbidden(other.reason)
             }
         }
     }

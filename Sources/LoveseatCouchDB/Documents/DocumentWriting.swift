@@ -79,9 +79,12 @@ extension CouchDBServer {
             if document.history.first != named { document.history = [named] }
         }
         let prepared = document
-        let revision = try await entry.write(prepared.change) {
-            try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
-        }
+        let revision: RevisionID
+        do {
+            revision = try await entry.write(prepared.change) {
+                try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
+            }
+        } catch { throw Self.refusal(for: error, isNewEdit: isNewEdit) ?? error }
         if !isNewEdit { clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
         return saved(document.id, revision, isDeleted: document.isDeleted, entry, exchange)
     }

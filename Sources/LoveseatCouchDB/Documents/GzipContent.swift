@@ -19,7 +19,7 @@ enum GzipContent {
         let inflater = try GzipInflater()
         var (offset, length) = (0, 0)
         do {
-            while offset < stored, !inflater.isEnded {
+            while offset < stored {
                 let piece = try blobs.read(digest, from: UInt64(offset), count: pieceSize)
                 guard !piece.isEmpty else { break }
                 offset += piece.count

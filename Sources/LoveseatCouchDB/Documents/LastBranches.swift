@@ -17,7 +17,7 @@ final class LastBranches: Sendable {
         let number = entry.handle.number
         if let last = last.withLock({ $0 }), last.collection == number, last.record.id.isExactly(record.id),
             last.record.sequence == record.sequence, last.record.revision == record.revision,
-            last.record.encodedTree == tree
+            last.record.encodedTree == tree, last.branches.listed == entry.store.revisionLimit
         {
             return last.branches
         }

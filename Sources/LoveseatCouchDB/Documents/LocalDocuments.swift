@@ -125,17 +125,44 @@ extension CouchDBServer {
         return revision
     }
 
-    /// Saves the local documents of a batch, and returns its rows.
-    func saveLocals(_ elements: [JSONElement], isNewEdit: Bool, _ entry: Databases.Entry) async throws
+    /// A local document of a batch, or why it is refused alone.
+    struct LocalEdit: Sendable {
+        let id: String
+        let content: Result<(base: Int?, document: IncomingDocument), CouchDBError>
+    }
+
+    /// - Throws: ``CouchDBError`` if it refuses the whole batch.
+    func localEdit(_ id: String, _ element: JSONElement, isTooDeep: Bool) throws -> LocalEdit {
+        do {
+            guard !isTooDeep else { throw CouchDBError.tooDeep }
+            try IncomingDocument.check(id)
+            let (base, rest) = try Self.localRevision(in: element)
+            let document = try IncomingDocument(rest)
+            try check(document, id)
+            return LocalEdit(id: id, content: .success((base, document)))
+        } catch let error as CouchDBError where !error.refusesBatch {
+            return LocalEdit(id: id, content: .failure(error))
+        }
+    }
+
+    /// Saves the local documents of a batch, and returns its rows: of replicated ones those that are refused.
+    func saveLocals(_ edits: [LocalEdit], isNewEdit: Bool, _ entry: Databases.Entry) async throws
         -> [JSONValue]
     {
         var rows: [JSONValue] = []
-        for element in elements {
-            let (base, rest) = try Self.localRevision(in: element)
-            let document = try IncomingDocument(rest)
-            let id = document.id ?? ""
-            let revision = try await store(id, document, base, keepsRevision: !isNewEdit, entry)
-            rows.append(["ok": true, "id": .string(id), "rev": .string("0-\(revision)")])
+        for edit in edits {
+            switch edit.content {
+            case .success(let (base, document)):
+                let revision = try await store(edit.id, document, base, keepsRevision: !isNewEdit, entry)
+                guard isNewEdit else { continue }
+                rows.append(["ok": true, "id": .string(edit.id), "rev": .string("0-\(revision)")])
+            case .failure(let error):
+                let refusal = Self.refusal(for: error, isNewEdit: isNewEdit) ?? error
+                rows.append([
+                    "id": .string(edit.id), "error": .string(refusal.error),
+                    "reason": .string(refusal.reason),
+                ])
+            }
         }
         return rows
     }

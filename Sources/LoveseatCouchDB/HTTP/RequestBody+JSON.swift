@@ -103,9 +103,25 @@ extension CouchDBServer {
         }
     }
 
+    /// What a body may hold. Each value takes eight bytes, and of the text as little as one.
+    private static let bodyLimits: JSONLimits = {
+        var limits = JSONLimits.envelope
+        limits.maximumValues = 10 << 20
+        return limits
+    }()
+
     /// Documents in it are judged one by one.
     static func parse(_ bytes: [UInt8]) throws(CouchDBError) -> JSONElement {
-        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: .envelope) } catch {
+        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: bodyLimits) } catch {
+            throw .invalid(error)
+        }
+    }
+
+    /// Parses a body in which a document that is nested too deeply does not concern the others.
+    ///
+    /// - Returns: also whether something is nested so deeply that it must not be decoded.
+    static func parseBatch(_ bytes: [UInt8]) throws(CouchDBError) -> (JSONElement, isDeep: Bool) {
+        do throws(JSONError) { return try JSONElement.scanningParts(bytes, limits: bodyLimits) } catch {
             throw .invalid(error)
         }
     }

@@ -56,8 +56,9 @@ extension Databases.Entry {
     func branches(of record: DocumentRecord, withReplaced: Bool = false) throws -> DocumentBranches? {
         var record = try store.whole(record, in: handle)
         if withReplaced { record = try store.readRows { try $0.withReplaced(record, in: handle) } }
-        guard let access else { return try DocumentBranches(of: record) }
-        return try access.branches(of: record)
+        var branches = try access.map { try $0.branches(of: record) } ?? DocumentBranches(of: record)
+        branches?.listed = store.revisionLimit
+        return branches
     }
 
     /// The records of documents that exist for the client.

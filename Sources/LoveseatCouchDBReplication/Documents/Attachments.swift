@@ -123,7 +123,7 @@ package struct IncomingAttachment: Sendable {
     private init(name: String, _ entry: JSONElement, _ takenOut: TakenOutContents?) throws(CouchDBError) {
         try Self.check(name)
         self.name = name
-        guard entry.kind == .object else { throw .badRequest("Invalid attachment data for \(name)") }
+        guard entry.kind == .object else { throw .invalidAttachment(name) }
         if entry["stub"]?.bool == true {
             content = .stub
         } else if entry["follows"]?.bool == true {
@@ -131,7 +131,7 @@ package struct IncomingAttachment: Sendable {
         } else if let data = entry["data"], data.kind == .string {
             content = takenOut?.content(data) ?? .inline(data)
         } else {
-            throw .badRequest("Invalid attachment data for \(name)")
+            throw .invalidAttachment(name)
         }
         contentType = entry["content_type"]?.string
         position = entry["revpos"]?.int

@@ -59,7 +59,7 @@ package struct IncomingDocument: Sendable {
             case _ where Self.kept.contains(ExactText(key)) || !key.beginsExactly(with: "_"):
                 members.append((Array(rawKey.bytes), value))
             default:
-                throw CouchDBError(400, "doc_validation", "Bad special document member: \(key)")
+                throw .reservedMember(key)
             }
         }
         self.id = id
@@ -72,19 +72,19 @@ package struct IncomingDocument: Sendable {
 
     private static func identifier(_ value: JSONElement) throws(CouchDBError) -> String {
         guard let id = value.string else {
-            throw CouchDBError(400, "illegal_docid", "Document id must be a string")
+            throw .illegalID("Document id must be a string")
         }
         return id
     }
 
     /// - Throws: ``CouchDBError`` for an ID that no document can have.
     package static func check(_ id: String) throws(CouchDBError) {
-        guard !id.isEmpty else { throw CouchDBError(400, "illegal_docid", "Document id must not be empty") }
+        guard !id.isEmpty else { throw .illegalID("Document id must not be empty") }
         guard id.utf8.first == UInt8(ascii: "_") else { return }
         guard id.beginsExactly(with: "_design/") || id.beginsExactly(with: "_local/"), id != "_design/",
             id != "_local/"
         else {
-            throw CouchDBError(400, "illegal_docid", "Only reserved document ids may start with underscore.")
+            throw .illegalID("Only reserved document ids may start with underscore.")
         }
     }
 

@@ -27,15 +27,15 @@ package enum RevisionText {
     package static func history(_ element: JSONElement) throws(CouchDBError) -> [RevisionID] {
         guard element.kind == .object, let start = element["start"]?.int, let ids = element["ids"],
             ids.kind == .array
-        else { throw CouchDBError(400, "doc_validation", "_revisions isn't a array of revision IDs.") }
+        else { throw .illegalRevisions("_revisions isn't a array of revision IDs.") }
         guard start >= 0, start < Int(highestGeneration) else {
-            throw CouchDBError(400, "doc_validation", "_revisions.start isn't an integer.")
+            throw .illegalRevisions("_revisions.start isn't an integer.")
         }
         var history: [RevisionID] = []
         // CouchDB accepts more IDs than generations. There is nothing below the first one.
         for (index, id) in ids.items.prefix(start).enumerated() {
             guard let digest = id.string else {
-                throw CouchDBError(400, "doc_validation", "RevId isn't a string")
+                throw .illegalRevisions("RevId isn't a string")
             }
             history.append(try parse("\(start - index)-\(digest)"))
         }
@@ -43,16 +43,17 @@ package enum RevisionText {
     }
 
     /// Writes `_revisions`, in the order in which CouchDB has its members: the first one is `start`.
-    package static func revisions(_ history: [RevisionID]) -> String {
-        // What is not known between two revisions cannot be named, and ends the list.
-        var ids: [JSONValue] = []
-        var next = history.first?.generation ?? 0
-        for id in history {
-            guard id.generation == next else { break }
-            ids.append(.string(String(id.digest)))
-            next = next == 0 ? 0 : next - 1
-        }
+    package static func revisions(_ history: [RevisionID], listed limit: Int = .max) -> String {
+        let ids = listed(history, limit).map { JSONValue.string(String($0.digest)) }
         return revisions(start: history.first?.generation ?? 0, ids)
+    }
+
+    /// The revisions of a history that peers are told of: at most `limit`. What is not known between two revisions cannot be named, and
+    /// ends the list.
+    package static func listed(_ history: [RevisionID], _ limit: Int) -> ArraySlice<RevisionID> {
+        let first = Int(history.first?.generation ?? 0)
+        let gap = history.indices.first { Int(history[$0].generation) != first - $0 }
+        return history.prefix(min(gap ?? history.count, limit))
     }
 
     /// Writes `_revisions` of these IDs.

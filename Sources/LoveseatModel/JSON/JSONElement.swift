@@ -53,6 +53,19 @@ public struct JSONElement: Sendable {
         self.init(source: Source(bytes: bytes, tape: tape), index: 0)
     }
 
+    /// Validates and indexes text whose parts are judged one by one: one that is nested too deeply does not concern the others.
+    ///
+    /// - Returns: also whether something is nested more deeply than the limits allow. It must not be decoded:
+    ///   ``isNested(deeperThan:)``.
+    package static func scanningParts(_ bytes: [UInt8], limits: JSONLimits) throws(JSONError) -> (
+        JSONElement, isDeep: Bool
+    ) {
+        do throws(JSONError) { return (try JSONElement(scanning: bytes, limits: limits), false) } catch {
+            guard error.reason == .tooDeep else { throw error }
+            return (try JSONElement(scanning: bytes, limits: limits.withoutDepth), true)
+        }
+    }
+
     /// Indexes text that was validated before. ``JSONText`` guarantees that, so this does not throw.
     public init(_ text: JSONText) {
         // Checked text scans again under any limits at least as wide as those it was checked with.
@@ -179,6 +192,25 @@ public struct JSONElement: Sendable {
             return true
         }
         return JSONStrings.decode(word, in: text).utf8.elementsEqual(key)
+    }
+
+    /// Whether the value has more levels of arrays and objects, itself included. Does not recurse.
+    package func isNested(deeperThan levels: Int) -> Bool {
+        var ends: [Int] = []
+        var position = index
+        let end = index + JSONTape.span(word)
+        while position < end {
+            while let last = ends.last, position >= last { ends.removeLast() }
+            let word = source.tape[position]
+            switch JSONTape.kind(word) {
+            case .array, .object:
+                guard ends.count < levels else { return true }
+                ends.append(position + JSONTape.length(word))
+                position += 2
+            default: position += 1
+            }
+        }
+        return false
     }
 
     /// The items of an array, in order; empty for any other kind.

@@ -22,7 +22,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
         case trailingBytes = "bytes after the end of the value"
         /// Arrays and objects are nested more deeply than ``JSONLimits/maximumDepth``.
         case tooDeep = "nested too deeply"
-        /// The text is longer than ``JSONLimits/maximumBytes``.
+        /// The text is longer than ``JSONLimits/maximumBytes``, or has more values than its reader takes.
         case tooLarge = "too large"
         /// A key that occurs twice in one object. Only reported with ``JSONLimits/refusesDuplicateKeys``, and for a
         /// document's text.
@@ -57,6 +57,8 @@ public struct JSONLimits: Hashable, Sendable {
     /// Whether a key that occurs twice in an object is an error. The default is false: the last value counts, as with
     /// other peers.
     public var refusesDuplicateKeys: Bool
+    /// The maximum number of values, keys included; arrays and objects count twice. Each takes eight bytes of memory.
+    package var maximumValues = Int.max
 
     /// Creates limits. Every parameter has the default of the property of the same name.
     public init(
@@ -73,4 +75,12 @@ public struct JSONLimits: Hashable, Sendable {
     public static let standard = JSONLimits()
     /// For text that has documents in it, some levels down, whose own depth is judged by itself.
     package static let envelope = JSONLimits(maximumDepth: standard.maximumDepth + 8)
+
+    /// The same limits without one for nesting.
+    var withoutDepth: JSONLimits {
+        var limits = self
+        limits.hasDepthLimit = false
+        return limits
+    }
+    var hasDepthLimit = true
 }

@@ -6,6 +6,7 @@ struct JSONScanner {
     private let base: UnsafePointer<UInt8>
     private let end: Int
     private let limits: JSONLimits
+    private let maximumDepth: Int
     private var position = 0
     private(set) var tape: [UInt64] = []
     /// Tape positions of the open containers, whose top bit says "object", and the numbers of their members.
@@ -27,6 +28,7 @@ struct JSONScanner {
         self.base = base
         self.end = end
         self.limits = limits
+        maximumDepth = limits.hasDepthLimit ? limits.maximumDepth : .max
         tape.reserveCapacity(end / 12 + 8)
     }
 
@@ -43,6 +45,7 @@ struct JSONScanner {
                 skipSpace()
                 if isObject { try scanKey() }
                 open[open.count - 1].count += 1
+                guard tape.count < limits.maximumValues else { throw JSONError(.tooLarge, at: position) }
                 try scanValue()
             case UInt8(ascii: "]") where !isObject, UInt8(ascii: "}") where isObject:
                 position += 1
@@ -92,7 +95,8 @@ struct JSONScanner {
     /// Returns whether the container has members.
     @inline(__always)
     private mutating func openContainer(_ kind: JSONTape.Kind, closing: UInt8) throws(JSONError) -> Bool {
-        guard open.count < limits.maximumDepth else { throw JSONError(.tooDeep, at: position) }
+        guard open.count < maximumDepth else { throw JSONError(.tooDeep, at: position) }
+        guard tape.count < limits.maximumValues else { throw JSONError(.tooLarge, at: position) }
         let index = tape.count
         tape.append(JSONTape.word(kind, offset: position, length: 2))
         tape.append(0)

@@ -185,8 +185,8 @@ package class StoreReadTransaction {
         case expiration = "expires IS NOT NULL"
     }
 
-    /// The most collections that one statement looks at.
-    private static let collectionsAtOnce = 100
+    /// The maximum number of collections that one statement looks at. GRDB notes what a statement reads, which takes time with the square of the number of tables.
+    static let collectionsAtOnce = 16
 
     /// The numbers of those collections that have any document with something. Statements for each of many collections would take longer
     /// to prepare, and would be kept.

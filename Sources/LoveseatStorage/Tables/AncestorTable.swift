@@ -8,11 +8,12 @@ extension StoreWriteTransaction {
     private static let trimming: UInt32 = 64
 
     func keepAncestors(
-        _ revisions: [RevisionTree.AsideRevision],
-        of id: String,
-        below current: RevisionID,
+        of tree: RevisionTree,
+        _ id: String,
+        current: RevisionID,
         in collection: CollectionHandle
     ) throws {
+        let revisions = tree.putAside
         guard !revisions.isEmpty else { return }
         let statement = try RawStatement(
             "INSERT OR REPLACE INTO ancestors (collection, doc_id, generation, revision, child, flags) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -28,11 +29,23 @@ extension StoreWriteTransaction {
             try statement.run()
         }
         guard revisions.count > 1 || current.generation % Self.trimming == 0 else { return }
-        let limit = Int64(catalog.revisionLimit ?? 0)
-        try database.execute(
-            sql: "DELETE FROM ancestors WHERE collection = ? AND doc_id = ? AND generation < ?",
-            arguments: [collection.number, id, Int64(current.generation).subtractingSaturated(limit)]
-        )
+        let limit = catalog.revisionLimit ?? 0
+        if tree.isLine {
+            try database.execute(
+                sql: "DELETE FROM ancestors WHERE collection = ? AND doc_id = ? AND generation <= ?",
+                arguments: [collection.number, id, current.highestForgotten(limit)]
+            )
+            return
+        }
+        var floors = LineFloors(of: tree, limit: limit)
+        for row in try ancestors(of: id, above: 0, in: collection) where !floors.admits(row) {
+            try database.cachedStatement(
+                sql:
+                    "DELETE FROM ancestors WHERE collection = ? AND doc_id = ? AND generation = ? AND revision = ? AND child = ?"
+            ).execute(arguments: [
+                collection.number, id, Int64(row.id.generation), row.id.text, row.child.text,
+            ])
+        }
     }
 
     /// Forgets what the tables beside the rows hold of a document: its deep ancestors, or what its replaced revisions said.
@@ -69,28 +82,72 @@ extension StoreReadTransaction {
     /// A document with all ancestors that are kept, as the row would hold them.
     package func whole(_ record: DocumentRecord, in collection: CollectionHandle) throws -> DocumentRecord {
         guard record.flags.contains(.hasAncestors) else { return record }
-        let limit = Int64(catalogView.revisionLimit ?? 0)
-        let rows = try Row.fetchAll(
+        let limit = catalogView.revisionLimit ?? 0
+        // A line that lost may end far below the current revision.
+        var tree = try record.tree()
+        var floors = tree.isLine ? nil : LineFloors(of: tree, limit: limit)
+        let lowest = floors?.lowest ?? record.revision.highestForgotten(limit)
+        let rows = try ancestors(of: record.id, above: lowest, in: collection)
+        let kept = floors == nil ? rows : rows.filter { floors?.admits($0) ?? true }
+        guard !kept.isEmpty else { return record }
+        tree.putBack(kept)
+        return try record.replacing(tree)
+    }
+
+    /// The ancestors in the table that are younger than a generation, the highest first.
+    fileprivate func ancestors(of id: String, above generation: Int64, in collection: CollectionHandle) throws
+        -> [RevisionTree.AsideRevision]
+    {
+        let rows = try Row.fetchCursor(
             database.cachedStatement(
                 sql:
-                    "SELECT revision, child, flags FROM ancestors WHERE collection = ? AND doc_id = ? AND generation >= ? ORDER BY generation DESC"
+                    "SELECT revision, child, flags FROM ancestors WHERE collection = ? AND doc_id = ? AND generation > ? ORDER BY generation DESC"
             ),
-            arguments: [
-                collection.number, record.id, Int64(record.revision.generation).subtractingSaturated(limit),
-            ]
+            arguments: [collection.number, id, generation]
         )
-        guard !rows.isEmpty else { return record }
-        var tree = try record.tree()
-        tree.putBack(
-            rows.compactMap { row in
-                guard let id = RevisionID(row["revision"] as String),
-                    let child = RevisionID(row["child"] as String)
-                else { return nil }
-                let flags = RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: row["flags"] as Int64))
-                return RevisionTree.AsideRevision(id: id, child: child, flags: flags)
+        var ancestors: [RevisionTree.AsideRevision] = []
+        while let row = try rows.next() {
+            guard let id = RevisionID(row["revision"] as String),
+                let child = RevisionID(row["child"] as String)
+            else { continue }
+            let flags = RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: row["flags"] as Int64))
+            ancestors.append(RevisionTree.AsideRevision(id: id, child: child, flags: flags))
+        }
+        return ancestors
+    }
+}
+
+extension RevisionID {
+    /// The generation up to which a line that ends with this revision is forgotten.
+    fileprivate func highestForgotten(_ limit: Int) -> Int64 {
+        Int64(generation).subtractingSaturated(Int64(clamping: limit))
+    }
+}
+
+/// Up to which generation the lines of a tree are forgotten: each from its own leaf on.
+private struct LineFloors {
+    private var floors: [RevisionID: Int64] = [:]
+    let lowest: Int64
+
+    init(of tree: RevisionTree, limit: Int) {
+        let leaves = tree.leaves.map { ($0.id.highestForgotten(limit), $0.id) }.sorted { $0.0 < $1.0 }
+        lowest = leaves.first?.0 ?? 0
+        floors.reserveCapacity(tree.nodes.count)
+        for (floor, leaf) in leaves {
+            var next: RevisionID? = leaf
+            // What is below was visited from a leaf that keeps more.
+            while let id = next, floors[id] == nil {
+                floors[id] = floor
+                next = tree.node(id)?.parent
             }
-        )
-        return try record.replacing(tree)
+        }
+    }
+
+    /// Whether an ancestor belongs to what is kept of a line. Asked about each after its children.
+    mutating func admits(_ ancestor: RevisionTree.AsideRevision) -> Bool {
+        guard let floor = floors[ancestor.child], Int64(ancestor.id.generation) > floor else { return false }
+        floors[ancestor.id] = min(floors[ancestor.id] ?? .max, floor)
+        return true
     }
 }
 

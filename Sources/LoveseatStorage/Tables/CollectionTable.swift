@@ -34,13 +34,30 @@ enum CollectionTable {
                 table: row["table_name"],
                 firstSequence: UInt64(clamping: starts[number] ?? 0)
             )
-            let highest = try Int64.fetchOne(db, sql: "SELECT max(sequence) FROM \"\(handle.table)\"") ?? 0
             catalog.collections[name] = handle
-            // A purge records the last sequence; other writes leave it to the rows.
-            catalog.lastSequence[handle.number] = UInt64(max(highest, row["last_sequence"]))
+            catalog.lastSequence[number] = UInt64(clamping: row["last_sequence"] as Int64)
+        }
+        // A purge records the last sequence; other writes leave it to the rows.
+        for (number, sequence) in try highestSequences(of: Array(catalog.collections.values), db) {
+            catalog.lastSequence[number] = max(catalog.lastSequence[number] ?? 0, UInt64(clamping: sequence))
         }
         catalog.indexes = try IndexTable.load(db, of: catalog.collections.values)
         return catalog
+    }
+
+    /// The sequences of the last rows of collections, by their numbers. Statements for each of many collections would take longer to prepare.
+    private static func highestSequences(of collections: [CollectionHandle], _ db: Database) throws
+        -> [(Int64, Int64)]
+    {
+        let count = StoreReadTransaction.collectionsAtOnce
+        return try stride(from: 0, to: collections.count, by: count).flatMap { start in
+            let part = collections[start..<min(start + count, collections.count)]
+            let sql = part.map { "SELECT \($0.number), max(sequence) FROM \"\($0.table)\"" }
+            let rows = try Row.fetchCursor(db, sql: sql.joined(separator: " UNION ALL "))
+            var found: [(Int64, Int64)] = []
+            while let row = try rows.next() { found.append((row[0], row[1] ?? 0)) }
+            return found
+        }
     }
 
     private static let firstSequencePrefix = "first_sequence/"

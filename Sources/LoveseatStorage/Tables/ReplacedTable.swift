@@ -72,6 +72,32 @@ extension StoreWriteTransaction {
         try trimReplaced(of: id, in: collection)
     }
 
+    /// The same content for a replaced revision as it had, if that is still here.
+    ///
+    /// - Throws: ``OtherContent``.
+    func compareReplaced(
+        _ arrived: RevisionTree.Node,
+        with tree: RevisionTree,
+        _ id: String,
+        _ collection: CollectionHandle
+    ) throws {
+        guard catalogView.revisionLimit != nil, let body = arrived.body, !arrived.isDeleted,
+            let node = tree.node(arrived.id), node.body == nil, !node.isDeleted
+        else { return }
+        let statement = try RawStatement(
+            "SELECT body FROM replaced WHERE collection = ?1 AND doc_id = ?2 AND generation = ?3 AND revision = ?4",
+            in: database
+        )
+        defer { statement.reset() }
+        statement.bind(1, collection.number)
+        statement.bind(2, id)
+        statement.bind(3, Int64(arrived.id.generation))
+        statement.bind(4, arrived.id.text)
+        // Damaged text is no content.
+        guard try statement.step(), let known = Self.replacedBody(statement.bytes(0)) else { return }
+        guard known.saysTheSame(as: body) else { throw OtherContent(revision: arrived.id) }
+    }
+
     private func keep(_ body: JSONText, of revision: RevisionID, _ id: String, _ collection: CollectionHandle)
         throws
     {
@@ -129,7 +155,7 @@ extension StoreReadTransaction {
     private var hasReplaced: Bool { get throws { try database.tableExists("replaced") } }
 
     /// The content of a row, which is read back as it was written; nil if it is damaged.
-    private static func replacedBody(_ bytes: [UInt8]) -> JSONText? {
+    fileprivate static func replacedBody(_ bytes: [UInt8]) -> JSONText? {
         let limits = JSONLimits(maximumBytes: .max)
         guard let element = try? JSONElement(scanning: bytes, limits: limits), element.kind == .object else {
             return nil

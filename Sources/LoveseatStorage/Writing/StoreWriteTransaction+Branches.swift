@@ -58,7 +58,7 @@ extension StoreWriteTransaction {
             return false
         }
         var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? newTree
-        let isMended = try Self.compare([arrived], with: &tree)
+        let isMended = try compare(arrived, with: &tree, id, collection)
         let isNews =
             try Self.close(history, in: &tree)
             || tree.insertBranch(history, flags: flags.treeFlags, body: body)
@@ -66,6 +66,20 @@ extension StoreWriteTransaction {
         guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
         return true
+    }
+
+    /// Compares a revision with what is here of it, in the tree or beside it.
+    ///
+    /// - Returns: whether damaged content was replaced.
+    /// - Throws: ``OtherContent``.
+    private func compare(
+        _ arrived: RevisionTree.Node,
+        with tree: inout RevisionTree,
+        _ id: String,
+        _ collection: CollectionHandle
+    ) throws -> Bool {
+        try compareReplaced(arrived, with: tree, id, collection)
+        return try Self.compare([arrived], with: &tree)
     }
 
     /// A peer shows with a tombstone that it gave up a leaf which has only lost here: the same is noted. Otherwise the leaf would come back
@@ -114,7 +128,7 @@ extension StoreWriteTransaction {
         var (mended, closed): (Set<Int>, Set<Int>) = ([], [])
         for (index, branch) in rest.enumerated() {
             let flags = rowFlags(of: branch.body, isDeleted: branch.isDeleted).treeFlags
-            do throws(OtherContent) {
+            do {
                 if let revision = branch.history.first {
                     let arrived = RevisionTree.Node(
                         id: revision,
@@ -122,7 +136,7 @@ extension StoreWriteTransaction {
                         flags: flags,
                         body: branch.body
                     )
-                    if try Self.compare([arrived], with: &tree) { mended.insert(index) }
+                    if try compare(arrived, with: &tree, id, collection) { mended.insert(index) }
                 }
                 guard !Self.close(branch.history, in: &tree) else {
                     closed.insert(index)
@@ -131,7 +145,7 @@ extension StoreWriteTransaction {
                 accepted.append(
                     RevisionTree.Branch(history: branch.history, flags: flags, body: branch.body)
                 )
-            } catch { refusals[index] = error }
+            } catch let error as OtherContent { refusals[index] = error }
         }
         var outcomes = tree.insertBranches(accepted)[...]
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {

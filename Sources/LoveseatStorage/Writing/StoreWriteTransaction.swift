@@ -151,7 +151,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// Saves a local revision; nil if the condition is not met.
     ///
     /// `body`: canonical JSON, of which the revision's digest is taken. Attachments without a blob in the
-    /// body stay unless it names them. `keepsUnchanged`: whether a document that has these properties already gets no new revision.
+    /// body stay unless it names them. `keepsUnchanged`: whether a document that has these properties already gets no new revision,
+    /// whatever the condition.
     package func save(
         _ id: String,
         in collection: CollectionHandle,
@@ -162,7 +163,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         try requireOpen(collection)
         let mayBeNew = !isDeleted && (condition == .lastWriteWins || condition == .unchanged(since: nil))
-        if mayBeNew, expectsNew || condition == .unchanged(since: nil),
+        if mayBeNew, expectsNew || (condition == .unchanged(since: nil) && !keepsUnchanged),
             let made = try insertNew(id, in: collection, body: body)
         {
             return made
@@ -170,14 +171,14 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let record = try record(id, in: collection)
         expectsNew = record == nil
         guard let record else { return mayBeNew ? try insertNew(id, in: collection, body: body) : nil }
-        if case .unchanged(let base) = condition {
-            guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
-        }
         let body = isDeleted ? body : body.keepingAttachments(of: record.isDeleted ? nil : record.body)
         if keepsUnchanged, !isDeleted, !record.isDeleted,
             record.body == body || record.body.canonical == body
         {
             return (record.revision, record.sequence)
+        }
+        if case .unchanged(let base) = condition {
+            guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
         let flags = try flagsOfSaved(body, isDeleted: isDeleted)
         let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
@@ -367,7 +368,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             guard let sequence else {
                 throw LoveseatError(.assertionFailed, "a row appeared inside a transaction")
             }
-            try keepAncestors(tree.putAside, of: id, below: current.id, in: collection)
+            try keepAncestors(of: tree, id, current: current.id, in: collection)
             return sequence
         }
         let sequence = try nextSequence(collection)
@@ -402,7 +403,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         statement.bind(6, blob: parts.tree)
         statement.bindText(7, parts.body.bytes)
         try statement.run()
-        try keepAncestors(tree.putAside, of: record.id, below: current.id, in: collection)
+        try keepAncestors(of: tree, record.id, current: current.id, in: collection)
         try keepReplaced(of: record, by: tree, in: collection)
         if parts.flags.contains(.deleted), sequence != record.sequence {
             withTombstones.insert(collection.number)
