@@ -106,7 +106,9 @@ extension RevisionTree {
         let isInDoubt =
             arrival.isOutdated && arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)
             && !isCurrent(id)
-        if !arrival.isOutdated || isInDoubt { recordMark(of: arrival.remote, at: id) }
+        // A Loveseat had what it announced, and what it takes away later is known by that.
+        let isFirst = arrival.sender == .loveseat && arrival.remote.map { remotes[$0] == nil } == true
+        if !arrival.isOutdated || isInDoubt || isFirst { recordMark(of: arrival.remote, at: id) }
         // The peer has fallen back to it.
         if wasHere, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
         prune(depth: depth)
@@ -204,10 +206,17 @@ extension RevisionTree {
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         let mine = (original: original(mine.id), isDeleted: mine.isDeleted)
+        let returns = line(id).count { original($0) == mine.original }
+        // What the deletion's author gave up was put on top of it again by somebody who cannot know that.
+        if mine.isDeleted, (1...Self.maximumReturns).contains(returns), nodes[id]?.isDeleted == false,
+            closed.contains(original(id))
+        {
+            return
+        }
         closed.insert(mine.original)
         if nodes[id]?.isDeleted == false { reopen(original(id)) }
         guard !mine.isDeleted, let current, current.isDeleted,
-            line(id).count(where: { original($0) == mine.original }) < Self.maximumReturns
+            returns < Self.maximumReturns
         else { return }
         if line(current.id).last?.generation == 1 { closed = before }
     }
