@@ -142,9 +142,9 @@ package final class ConnectionStore: RevisionStore {
     }
 
     /// Where it is written down how often a peer took documents of a collection away. One replication is told, and what the others know
-    /// of the peer is as old.
+    /// of the peer is as old. By name, as the peer and checkpoints know the collection: the count goes on if it is made anew.
     private func takingsKey(_ remote: Int, _ index: Int) -> String {
-        "taken/\(remote)/\(collections[index].number)"
+        "taken/\(remote)/\(collections[index].name.fullName)"
     }
 
     /// Where it is written down how many of them came before a checkpoint went to the peer.
