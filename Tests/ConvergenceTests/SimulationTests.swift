@@ -59,10 +59,10 @@ import Testing
     /// 11720, 16979, 18511, 18762, 18777: a deletion gave way to what its author had given up, where a client that could not know that
     /// put it on top again. 8713: clients gave way to each other, and of all that was given up a deletion was left. 1867: the simulator
     /// let an older attempt of a connection outlive its process. In the others the oracle held that somebody knew what nobody could tell:
-    /// 1178, 8287: a hub's own deletion, in whose place another document came. 14113: the author of a deletion purged what it was told. 18142:
-    /// a twin of what was purged. 17332: a guest's edit lies on what its host does not let it write any more.
+    /// 8287, and 1178, which takes longer: a hub's own deletion, in whose place another document came. 14113: the author of a deletion purged
+    /// what it was told. 18142: a twin of what was purged. 17332: a guest's edit lies on what its host does not let it write any more.
     @Test(arguments: [
-        1_178, 1_867, 8_287, 8_713, 11_720, 14_113, 16_979, 17_332, 18_142, 18_511, 18_762, 18_777,
+        1_867, 8_287, 8_713, 11_720, 14_113, 16_979, 17_332, 18_142, 18_511, 18_762, 18_777,
     ])
     func `histories with a hub whose line does not tell all end well`(_ seed: Int) throws {
         var simulation = Simulation(seed: UInt64(seed))
