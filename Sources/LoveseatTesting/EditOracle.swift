@@ -9,13 +9,14 @@ import LoveseatStorage
 /// deletion was about.
 final class EditOracle {
     private struct Edit {
+        let author: Int
         let revision: RevisionID
         let isDeleted: Bool
         let body: JSONText
         /// The first revision of the line that it went on.
         let origin: RevisionID
         /// The edits that its author knew.
-        let superseded: Set<Int>
+        var superseded: Set<Int>
         /// It was purged by the only peer that knew it.
         var isGone = false
         /// Somebody purged it. What is made anew there takes its place everywhere (docs/decisions/0001).
@@ -29,6 +30,8 @@ final class EditOracle {
         var known: [Int: Set<Int>] = [:]
         /// The revisions that each peer has had.
         var held: [Int: Set<RevisionID>] = [:]
+        /// The revisions that each peer knows to be given up or replaced.
+        var decided: [Int: Set<RevisionID>] = [:]
         /// The edits that the author of a revision knew, and of which no copy of that revision tells.
         var untold: [RevisionID: Set<Int>] = [:]
         /// The edits that the maker of a revision knew, its own included.
@@ -39,8 +42,15 @@ final class EditOracle {
         /// Origins that a copy made one document.
         var united: [Set<RevisionID>] = []
 
+        /// A peer lost edits, which are gone if no other one knows them.
+        mutating func lose(_ numbers: Set<Int>) {
+            guard !numbers.isEmpty else { return }
+            let elsewhere = known.values.reduce(into: Set()) { $0.formUnion($1) }
+            for number in numbers.subtracting(elsewhere) { lose(number) }
+        }
+
         /// The only peer that knew of an edit lost it. Another one may have made the same revision, out of its own knowledge.
-        mutating func lose(_ number: Int) {
+        private mutating func lose(_ number: Int) {
             edits[number].isGone = true
             let revision = edits[number].revision
             twins[revision]?.removeAll { $0 == number }
@@ -49,6 +59,20 @@ final class EditOracle {
             }
             twins[revision]?.removeFirst()
             restsOn[revision] = edits[next].superseded.union([next])
+        }
+
+        /// A peer lost what it knew. What it had decided against with an edit is so from now on only where somebody else was told that with
+        /// the edit: a hub's line does not tell it.
+        mutating func untell(_ peer: Int, _ lost: Set<Int>) {
+            for number in lost where edits[number].author == peer {
+                let revision = edits[number].revision
+                let holders = held.filter { $0.key != peer && $0.value.contains(revision) }.keys
+                guard !holders.isEmpty else { continue }
+                let told = holders.reduce(into: Set()) { $0.formUnion(decided[$1] ?? []) }
+                edits[number].superseded = edits[number].superseded.filter {
+                    told.contains(edits[$0].revision)
+                }
+            }
         }
 
         /// The revisions that somebody superseded. Edits that made the same revision, as two people do who begin a document with the
@@ -90,6 +114,8 @@ final class EditOracle {
     }
 
     private var histories: [String: History] = [:]
+    /// The peers that serve the line of their current revision, and nothing beside it.
+    var hubs: Set<Int> = []
     /// Documents that a resolver deleted, whose edits may all be alive.
     private var resolvedAway: Set<String> = []
 
@@ -107,7 +133,10 @@ final class EditOracle {
     /// A peer has stored something of a document.
     func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {
         var history = histories[key] ?? History()
-        var known = history.known[peer] ?? []
+        // Another document took the place of one that the hub had deleted: what nobody else heard of is lost.
+        let line = hubs.contains(peer) ? Set(tree.current.map { tree.line($0.id) } ?? []) : nil
+        let before = history.known[peer] ?? []
+        var known = line == nil ? before : []
         // What came without its content cannot be passed on, and neither can what lies below only that.
         let awaited = tree.nodes.keys.filter { tree.awaitsBody(of: $0) }
         var unheld = Set(awaited.flatMap { tree.line($0) })
@@ -115,14 +144,16 @@ final class EditOracle {
             let leaves = Set(tree.nodes.keys).subtracting(tree.nodes.values.compactMap(\.parent))
             for leaf in leaves.subtracting(awaited) { unheld.subtract(tree.line(leaf)) }
         }
-        for id in tree.nodes.keys where !unheld.contains(id) {
+        for id in line ?? Set(tree.nodes.keys) where !unheld.contains(id) {
             known.formUnion(history.restsOn[id] ?? [])
             for twin in history.shownTwins(of: id, in: tree, known) {
                 known.formUnion(history.edits[twin].superseded.union([twin]))
             }
         }
         history.known[peer] = known
-        history.held[peer, default: []].formUnion(tree.nodes.keys)
+        history.held[peer] = line ?? (history.held[peer] ?? []).union(tree.nodes.keys)
+        history.decided[peer] = tree.closed.union(tree.superseded)
+        if line != nil { history.lose(before.subtracting(known)) }
         // It was on its way when the only peer that had it purged it.
         for number in known where history.edits[number].isGone { history.edits[number].isGone = false }
         if let current = tree.current?.id, history.restsOn[current] == nil {
@@ -141,13 +172,15 @@ final class EditOracle {
         let origin = history.origins[first] ?? tree.line(first).last ?? first
         let number = history.edits.count
         // What came without its content was seen all the same.
-        let superseded = tree.nodes.keys.reduce(into: known) {
+        let seen = hubs.contains(peer) ? tree.line(revision.id) : Array(tree.nodes.keys)
+        let superseded = seen.reduce(into: known) {
             if $1 != revision.id { $0.formUnion(history.restsOn[$1] ?? []) }
         }
         let isTwin = history.edits.contains { $0.revision == revision.id && !$0.isGone }
         history.origins[revision.id] = origin
         history.edits.append(
             Edit(
+                author: peer,
                 revision: revision.id,
                 isDeleted: revision.isDeleted,
                 body: body,
@@ -157,6 +190,7 @@ final class EditOracle {
         )
         history.known[peer] = known.union([number])
         history.held[peer, default: []].insert(revision.id)
+        history.decided[peer] = tree.closed.union(tree.superseded)
         if isTwin {
             history.twins[revision.id, default: []].append(number)
         } else {
@@ -200,11 +234,9 @@ final class EditOracle {
     func purged(_ peer: Int, _ key: String) {
         guard var history = histories[key], let mine = history.known.removeValue(forKey: peer) else { return }
         history.held[peer] = nil
-        let elsewhere = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
-        for number in mine {
-            history.edits[number].isPurged = true
-            if !elsewhere.contains(number) { history.lose(number) }
-        }
+        for number in mine { history.edits[number].isPurged = true }
+        history.lose(mine)
+        history.untell(peer, mine)
         histories[key] = history
     }
 
@@ -230,11 +262,31 @@ final class EditOracle {
             let before = history.known[peer] ?? []
             history.known[peer] = left.edits[key]
             history.held[peer] = left.revisions[key]
-            let known = history.known.values.reduce(into: Set()) { $0.formUnion($1) }
-            for number in before.subtracting(known) { history.lose(number) }
+            let lost = before.subtracting(left.edits[key] ?? [])
+            history.lose(lost)
+            history.untell(peer, lost)
             for number in left.edits[key] ?? [] { history.edits[number].isGone = false }
             histories[key] = history
         }
+    }
+
+    /// A line for each edit of a document, for whoever looks into a finding.
+    func account(of key: String) -> String {
+        guard let history = histories[key] else { return "no edits" }
+        let lines = history.edits.enumerated().map { number, edit in
+            var words = [
+                "edit \(number) by \(edit.author): \(edit.revision) of \(edit.origin.text.prefix(8))"
+            ]
+            if edit.isDeleted { words.append("deleted") }
+            if edit.isGone { words.append("gone") }
+            if edit.isPurged { words.append("purged") }
+            let above = history.edits.indices.filter { history.edits[$0].superseded.contains(number) }
+            words.append(above.isEmpty ? "standing" : "superseded by \(above)")
+            return words.joined(separator: ", ")
+        }
+        return (lines + history.united.map { "one document: \($0.map(\.text).sorted())" }).joined(
+            separator: "\n"
+        )
     }
 
     /// What is wrong with what is left of a document; nil if nothing is.
@@ -259,9 +311,11 @@ final class EditOracle {
             return standing.isEmpty
                 ? nil : "UNDELETED \(key): it is deleted, and every deletion had been superseded"
         }
+        // Of two who made the same revision one purged it: it is one, and a peer that makes anything anew closes it.
+        let purged = Set(history.edits.filter(\.isPurged).map(\.revision))
         let isLost = standing.contains { number in
             let edit = history.edits[number]
-            return !edit.isDeleted && !edit.isPurged && !deletions.contains(document(number))
+            return !edit.isDeleted && !purged.contains(edit.revision) && !deletions.contains(document(number))
         }
         return isLost ? "FOREIGN \(key): a live document is lost to a deletion of another one" : nil
     }

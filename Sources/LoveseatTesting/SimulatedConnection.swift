@@ -64,7 +64,8 @@ final class SimulatedConnection: @unchecked Sendable {
     var dice: SeededGenerator
     private var wasEnded = false
     private var isRunning = true
-    private var serving = 0
+    /// The passive sides of all attempts that still run: one may not have noticed yet that its link broke.
+    private var serving: [End] = []
     private var attempts = 0
     /// The last attempt.
     var (active, passive): (End?, End?)
@@ -150,7 +151,7 @@ final class SimulatedConnection: @unchecked Sendable {
             stop()
             link?.kill(.near)
         } else {
-            passive?.isDead = true
+            for end in serving { end.isDead = true }
             link?.kill(.far)
         }
     }
@@ -179,13 +180,13 @@ final class SimulatedConnection: @unchecked Sendable {
         self.link = link
         let end = End(target, surroundings.runtime)
         passive = end
-        serving += 1
+        serving.append(end)
         let connection = PeerConnection(channel: link.channel(.far), negotiated: .mobile3)
         runtime.task { [self] in
             let error = await server.serve(connection) { makePassive(end, connection, $0) }
             if let error, !end.isDead { note(error) }
             await finish(end)
-            serving -= 1
+            serving.removeAll { $0 === end }
             endIfOver()
         }
         return PeerConnection(channel: link.channel(.near), negotiated: .mobile3)
@@ -200,7 +201,7 @@ final class SimulatedConnection: @unchecked Sendable {
     }
 
     private func endIfOver() {
-        guard isOpen, !isRunning, serving == 0 else { return }
+        guard isOpen, !isRunning, serving.isEmpty else { return }
         isOpen = false
         surroundings.onEnd(self)
     }

@@ -151,7 +151,13 @@ extension SimulationRun {
                 isDeleted: left?.isDeleted ?? true,
                 body: left?.body
             )
-            if let finding { report.problems.append(finding) }
+            guard let finding else { continue }
+            report.problems.append(finding)
+            guard simulation.isVerbose else { continue }
+            print(oracle.account(of: "\(collection)/\(id)"))
+            for peer in peers {
+                print("peer \(peer.index) knows", peer.tree(id, in: collection)?.description ?? "nothing")
+            }
         }
     }
 

@@ -85,7 +85,15 @@ extension SimulationRun {
             merges || !verdicts.isEmpty || purgedKeys.contains("\(collection)/\(id)")
             || untaken?.isEmpty == false
         // It is told to the host beside the current version, so that goes there no more either.
-        let bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
+        var bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
+        // Nor past what the host keeps beside its current version on the line below.
+        if let hosts = peers[guest.host].tree(id, in: collection),
+            let mine = guest.peer.tree(id, in: collection)
+        {
+            let below = Set((untaken ?? []).flatMap { mine.line($0.id) })
+            let open = hosts.open(among: hosts.candidates).map(\.node)
+            bodies += open.filter { !$0.isDeleted && below.contains($0.id) }.compactMap(\.body)
+        }
         let mayWrite = bodies.allSatisfy { rights.isIn(rights.write, id, $0) }
         // A filter leaves out the guest's own edits, too.
         if !mayWrite, isOwn || (guest.isRestricted && knowsMore) { return nil }

@@ -214,6 +214,7 @@ final class SimulationRun: @unchecked Sendable {
                 edges.append(Edge(source, index))
             }
             peers.append(hub)
+            oracle.hubs.insert(index)
         }
     }
 

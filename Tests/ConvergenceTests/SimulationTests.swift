@@ -56,6 +56,21 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// 11720, 16979, 18511, 18762, 18777: a deletion gave way to what its author had given up, where a client that could not know that
+    /// put it on top again. 8713: clients gave way to each other, and of all that was given up a deletion was left. 1867: the simulator
+    /// let an older attempt of a connection outlive its process. In the others the oracle held that somebody knew what nobody could tell:
+    /// 8287, and 1178, which takes longer: a hub's own deletion, in whose place another document came. 14113: the author of a deletion purged
+    /// what it was told. 18142: a twin of what was purged. 17332: a guest's edit lies on what its host does not let it write any more.
+    @Test(arguments: [
+        1_867, 8_287, 8_713, 11_720, 14_113, 16_979, 17_332, 18_142, 18_511, 18_762, 18_777,
+    ])
+    func `histories with a hub whose line does not tell all end well`(_ seed: Int) throws {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.edits = 60
+        simulation.hubs = 1
+        #expect(try simulation.run().problems == [])
+    }
+
     /// Two deletions, one of them edited further: the higher was an ancestor of a branch that had lost elsewhere.
     @Test(arguments: [(930_156, 150), (1_410_182, 600)])
     func `large histories that once diverged agree`(_ seed: Int, _ edits: Int) throws {
@@ -96,10 +111,10 @@ import Testing
     /// 7004179: a mark from before a hub's power loss was believed where a resolver took the hub's revision. 7005897: a copy came
     /// back from a hub to a peer that had lost its commits, and was taken for an edit. 7008036: a connection went on with a
     /// collection made anew. 7004050: a removal counted as news of what the peer has. 7009412: an edit was refused for what the
-    /// host had of the document already. 20009853: a checkpoint that says nothing vouched for marks, also where the peer had lost
+    /// host had of the document already. 2033: a document was taken away of which only an outdated announcement had been stored. 20009853: a checkpoint that says nothing vouched for marks, also where the peer had lost
     /// its copy. 20008555: a removal was acknowledged before the documents were gone.
     @Test(arguments: [
-        7_004_179, 7_005_897, 7_008_036, 7_004_050, 7_009_412, 20_009_853, 20_008_555,
+        7_004_179, 7_005_897, 7_008_036, 7_004_050, 7_009_412, 2_033, 20_009_853, 20_008_555,
     ])
     func `histories in all their worlds that once lost something lose nothing`(_ seed: Int) throws {
         var simulation = Simulation(seed: UInt64(seed))

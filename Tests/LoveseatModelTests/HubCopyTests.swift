@@ -108,6 +108,30 @@ import Testing
         #expect(tree.closed == [other])
     }
 
+    /// Simulator with a hub, seed 8713: two clients gave way to each other.
+    @Test func `where everything was given up, a deletion deletes its own document and no other`() throws {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        try take([deletion, first], from: .loveseat, in: &tree)
+        try take([other], 2, from: .loveseat, in: &tree)
+        tree.giveUp(deletion)
+        tree.giveUp(other)
+        #expect(tree.current?.id == other)
+    }
+
+    /// Gateway, seed 7572: two clients put what both had given up over each other's for ever.
+    @Test func `what was given up does not stand in for an unknown content over what the hub has`() throws {
+        var tree = RevisionTree()
+        tree.insertLocal(first, parent: nil, flags: [], body: body(1))
+        tree.insertLocal(edit, parent: first, flags: [], body: body(2))
+        tree.recordMark(of: hub, at: edit)
+        let unknown = copyID(RevisionID(generation: 5, digest: [0x55]), deletion, over: other)
+        let back = copyID(first, first, over: unknown)
+        try take([back, unknown, other], 1, from: .hub, in: &tree)
+        #expect(tree.closed == [edit] && tree.lacksCurrentBody)
+        #expect(tree.current?.id == back)
+    }
+
     /// Gateway, seed 1018: the copy is of what was made again on top of the deletion, which is not known here.
     @Test func `a copy of an unknown later edit is not deleted by an earlier deletion of its document`()
         throws

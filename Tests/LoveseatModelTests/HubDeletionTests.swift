@@ -46,6 +46,20 @@ import Testing
         #expect(tree.current?.id == again)
     }
 
+    /// Gateway, seed 7504: what only gave way was not given up by the deletion's author.
+    @Test func `a hub's deletion gives way to what had given way to its document`() throws {
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        tree.recordMark(of: hub, at: old)
+        try take([anew], 2, in: &tree)
+        let gone = RevisionID(generation: 2, digest: [0xAD])
+        try take([gone, anew], in: &tree)
+        #expect(tree.closed == [old] && tree.current?.id == gone)
+        let back = copyID(old, old, over: gone)
+        try take([back, gone], 1, in: &tree)
+        #expect(tree.current?.id == back)
+    }
+
     /// A gateway purged a document, and it was made anew and deleted. Then a client brought an older revision of the first one
     /// back.
     @Test func `what a hub made anew and deleted does not delete what is there again`() throws {

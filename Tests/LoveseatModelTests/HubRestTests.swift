@@ -20,7 +20,7 @@ import Testing
             let new = line.reversed().map(\.id).prefix { !tree.contains($0) }
             try LoveseatModelTests.take(
                 line.reversed().map(\.id).prefix(new.count + 1).map(\.self),
-                top.body,
+                top.body == .emptyObject ? nil : top.body,
                 in: &tree
             )
         }
@@ -50,6 +50,36 @@ import Testing
         }
         #expect(copies <= 2)
         #expect(writer.current?.body == reader.current?.body && reader.current?.body == hub.line.last?.body)
+    }
+
+    /// Simulator with a hub, seed 11720: the author of the deletion had seen both documents, and the hub's line does not say so.
+    @Test func `a deletion stands against what its author gave up, although another client puts that back`()
+        throws
+    {
+        let (mine, other) = (
+            RevisionID(generation: 2, digest: [0xDD]), RevisionID(generation: 1, digest: [0xEE])
+        )
+        var (author, reader) = (RevisionTree(), RevisionTree())
+        var hub = Hub(line: [(other, body(1))])
+        try hub.give(to: &reader)
+        let first = RevisionID(generation: 1, digest: [0xDD])
+        author.insertLocal(first, parent: nil, flags: [], body: body(2))
+        author.insertLocal(mine, parent: first, flags: [], body: body(3))
+        try hub.give(to: &author)
+        #expect(try hub.take(from: &author))
+        try hub.give(to: &reader)
+        let deletion = RevisionID(generation: 3, digest: [0xDE])
+        author.insertLocal(deletion, parent: mine, flags: .deleted, body: .emptyObject)
+        var copies = 0
+        for _ in 0..<10 {
+            try hub.give(to: &author)
+            if try hub.take(from: &author) { copies += 1 }
+            try hub.give(to: &reader)
+            if try hub.take(from: &reader) { copies += 1 }
+        }
+        #expect(copies <= 6)
+        #expect(author.current?.isDeleted == true && reader.current?.isDeleted == true)
+        #expect(hub.line.last?.body == .emptyObject)
     }
 
     @Test func `a hub that went back to what the original was made on gets the original, which is no copy`()

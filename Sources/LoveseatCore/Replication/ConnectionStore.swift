@@ -40,9 +40,12 @@ package final class ConnectionStore: RevisionStore {
     /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
     private var marksMade: [Int: Int] = [:]
     private var marksCovered: [Int: Int] = [:]
-    /// How often the peer took documents away since the last checkpoint, by collection, and how often it had when that went to the peer.
-    private var takings: [Int: Int] = [:]
-    private var takingsCovered: [Int: Int] = [:]
+    /// How often the peer had taken documents away before a checkpoint: the last one that was saved, and the one that is on its way to it.
+    private struct Covered {
+        var stored: Int
+        var begun: Int
+    }
+    private var takingsCovered: [Int: Covered] = [:]
     /// The collections with conflicts when the connection began, by their numbers; nil before that was asked.
     var inConflict: Set<Int64>?
     /// The documents that could not be stored when they were pulled, by collection.
@@ -126,26 +129,40 @@ package final class ConnectionStore: RevisionStore {
                 stored.body =
                     found?.userChanges == userChanges
                     ? found?.body : found.map { Self.withoutPulls($0.body) }
-                let taken = try view.localCheckpoint(takenKey(index))
-                stored.wasTakenFrom = taken != nil
-                stored.wasTakenFromSince = taken.map { $0 == Self.takenSince } ?? false
-                if stored.wasTakenFromSince { takings[index] = 1 }
+                let takings = try view.localCheckpoint(takingsKey(remote, index)).map(Self.number)
+                // Version 0.2.0 wrote down by checkpoint that there were any.
+                let note = try view.localCheckpoint(coveredKey(index))
+                let covered = note.map(Self.number) ?? 0
+                stored.wasTakenFrom = takings != nil || note != nil
+                stored.wasTakenFromSince = takings ?? 0 > covered
+                takingsCovered[index] = Covered(stored: covered, begun: covered)
                 return stored
             }
         }
     }
 
-    private func takenKey(_ index: Int) -> String { "taken/\(checkpointIDs[index])" }
+    /// Where it is written down how often a peer took documents of a collection away. One replication is told, and what the others know
+    /// of the peer is as old. By name, as the peer and checkpoints know the collection: the count goes on if it is made anew.
+    private func takingsKey(_ remote: Int, _ index: Int) -> String {
+        "taken/\(remote)/\(collections[index].name.fullName)"
+    }
 
-    /// Says that documents were taken away which no checkpoint covers: none went to the peer after that.
-    private static let takenSince = JSONText(canonical: ["since": true])
+    /// Where it is written down how many of them came before a checkpoint went to the peer.
+    private func coveredKey(_ index: Int) -> String { "taken/\(checkpointIDs[index])" }
+
+    private static func number(_ note: JSONText) -> Int { JSONElement(note)["number"]?.int ?? 0 }
+
+    private static func note(_ number: Int) -> JSONText {
+        JSONText(canonical: ["number": JSONValue(number)])
+    }
 
     /// Writes down that the peer takes documents away, with the purge. `purges`: whether any of them was here.
     func noteTaking(purges: Bool, in index: Int, _ transaction: StoreWriteTransaction) throws {
-        guard purges || takings[index, default: 0] == 0 else { return }
-        let note = purges ? Self.takenSince : .emptyObject
-        try transaction.saveLocalCheckpoint(takenKey(index), note)
-        if purges { takings[index, default: 0] += 1 }
+        guard let remote else { return }
+        let key = takingsKey(remote, index)
+        let before = try transaction.localCheckpoint(key).map(Self.number)
+        guard purges || before == nil else { return }
+        try transaction.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
     }
 
     /// What another user pulled is not what this one may have.
@@ -161,9 +178,9 @@ package final class ConnectionStore: RevisionStore {
         try asking {
             try store.write(call: "replication") { transaction in
                 try transaction.saveLocalCheckpoint(id, body, userChanges: userChanges)
-                if let taken = takings[index], taken == takingsCovered[index] {
-                    try transaction.saveLocalCheckpoint(takenKey(index), .emptyObject)
-                    takings[index] = nil
+                if let covered = takingsCovered[index], covered.begun > covered.stored {
+                    try transaction.saveLocalCheckpoint(coveredKey(index), Self.note(covered.begun))
+                    takingsCovered[index]?.stored = covered.begun
                 }
                 guard coversMarks, hasOfferedDoubted(index, body) else {
                     return try transaction.doubtMarks(of: remote, in: collections[index])
@@ -185,7 +202,11 @@ package final class ConnectionStore: RevisionStore {
 
     package func beginCheckpoint(of index: Int) {
         marksCovered[index] = marksMade[index, default: 0]
-        takingsCovered[index] = takings[index]
+        guard let remote else { return }
+        let takings = try? store.readRows {
+            try $0.localCheckpoint(takingsKey(remote, index)).map(Self.number)
+        }
+        if let takings = takings ?? nil { takingsCovered[index]?.begun = takings }
     }
 
     package func believeMarks(_ marks: MarkTrust, in index: Int) {

@@ -59,6 +59,7 @@ extension RevisionTree {
             // A pending revision was not shown to anyone.
             for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)
+                setYielded(candidate.original, false)
             }
         }
         nodes[id] = Node(id: id, parent: parent, flags: flags, body: body)
@@ -106,7 +107,9 @@ extension RevisionTree {
         let isInDoubt =
             arrival.isOutdated && arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)
             && !isCurrent(id)
-        if !arrival.isOutdated || isInDoubt { recordMark(of: arrival.remote, at: id) }
+        // A Loveseat had what it announced, and what it takes away later is known by that.
+        let isFirst = arrival.sender == .loveseat && arrival.remote.map { remotes[$0] == nil } == true
+        if !arrival.isOutdated || isInDoubt || isFirst { recordMark(of: arrival.remote, at: id) }
         // The peer has fallen back to it.
         if wasHere, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
         prune(depth: depth)
@@ -204,12 +207,35 @@ extension RevisionTree {
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         let mine = (original: original(mine.id), isDeleted: mine.isDeleted)
+        let returns = line(id).count { original($0) == mine.original }
+        let isLive = nodes[id]?.isDeleted == false
+        // What the deletion's author gave up was put on top of it again by somebody who cannot know that.
+        if mine.isDeleted, isLive, (1...Self.maximumReturns).contains(returns), wasGivenUp(original(id)) {
+            return
+        }
         closed.insert(mine.original)
-        if nodes[id]?.isDeleted == false { reopen(original(id)) }
-        guard !mine.isDeleted, let current, current.isDeleted,
-            line(id).count(where: { original($0) == mine.original }) < Self.maximumReturns
-        else { return }
-        if line(current.id).last?.generation == 1 { closed = before }
+        if isLive { reopen(original(id)) }
+        if !mine.isDeleted, let current, current.isDeleted, returns < Self.maximumReturns,
+            line(current.id).last?.generation == 1
+        {
+            closed = before
+        } else {
+            setYielded(mine.original, true)
+        }
+    }
+
+    /// Whether a revision was closed by somebody who knew it, and not only by giving way.
+    private func wasGivenUp(_ original: RevisionID) -> Bool {
+        closed.contains(original)
+            && !nodes.values.contains {
+                $0.flags.contains(.yielded) && self.original($0.id) == original
+            }
+    }
+
+    private mutating func setYielded(_ original: RevisionID, _ isYielded: Bool) {
+        for id in nodes.keys where self.original(id) == original {
+            if isYielded { nodes[id]?.flags.insert(.yielded) } else { nodes[id]?.flags.remove(.yielded) }
+        }
     }
 
     /// How often one revision is put on a hub's line against a deletion of another document.
@@ -300,6 +326,7 @@ extension RevisionTree {
     /// Makes a closed candidate an open one.
     private mutating func reopen(_ original: RevisionID) {
         closed = closed.filter { self.original($0) != original }
+        setYielded(original, false)
     }
 
     /// Whether a remote's current revision is neither ours nor one of its ancestors.

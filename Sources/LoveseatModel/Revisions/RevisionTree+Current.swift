@@ -31,6 +31,9 @@ extension RevisionTree {
         var shown = candidates.filter { $0.node.body != nil }
         // What was given up stands in for what is alive only if it is alive itself.
         if first?.node.isDeleted == false, open(among: shown).isEmpty {
+            // Or what a remote has: nobody puts on top of that what was given up.
+            let held = remotes.values.compactMap { nodes[$0] }.filter { $0.body != nil && !$0.isDeleted }
+            if let held = held.max(by: { $0.id < $1.id }) { return held }
             let live = shown.filter { !$0.node.isDeleted }
             if !live.isEmpty { shown = live }
         }
@@ -118,7 +121,7 @@ extension RevisionTree {
     }
 
     private func bestByOrigin(of candidates: [Candidate]) -> Candidate? {
-        bestOpen(of: open(among: candidates)) ?? candidates.max { $0.precedes($1, omissions) }
+        bestOpen(of: open(among: candidates)) ?? bestOpen(of: candidates)
     }
 
     /// The candidates that are not closed.

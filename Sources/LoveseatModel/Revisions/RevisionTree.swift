@@ -24,8 +24,10 @@ package struct RevisionTree: Hashable, Sendable {
         /// Another database, or this one before, has the revision as a leaf, and gets from here what came after it.
         /// Never sent to others.
         package static let joint = Flags(rawValue: 64)
+        /// It gave way here to what a hub had. Nobody who knew it decided that. Never sent to others.
+        package static let yielded = Flags(rawValue: 128)
         /// The flags that are not sent to others.
-        static let ownAffairs: Flags = [.pending, .joint]
+        static let ownAffairs: Flags = [.pending, .joint, .yielded]
     }
 
     /// One revision.

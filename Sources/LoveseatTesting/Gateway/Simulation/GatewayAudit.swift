@@ -15,10 +15,11 @@ final class GatewayAudit {
     private var visible: [String: Set<String>] = [:]
     private var channels: [String: [String: Int]] = [:]
     private var lastSequence = 0
+    /// The users whose rights a purge changed since they came last. It has no sequence, so that whatever they lose until they come is dated
+    /// by one that their clients may have heard of already.
+    private var datedByPurge: Set<String> = []
     /// All revisions that the gateway ever had, by document.
     private var had: [String: Set<String>] = [:]
-    /// Who made each revision, by document: who writes the same on top of the same makes the same revision.
-    private var authors: [String: [RevisionID: Set<String>]] = [:]
 
     init(_ twin: GatewayTwin, database: String, path: String, users: [String]) {
         (self.twin, name, self.path, self.users) = (twin, database, path, users)
@@ -65,12 +66,21 @@ final class GatewayAudit {
                 principal?.known[keyspace]?[channel] != nil
                     || principal?.history[keyspace]?[channel]?.last?.end == database.lastSequence
             }
+            if principal?.invalidatedAt == nil {
+                datedByPurge.remove(user)
+            } else if lastSequence == database.lastSequence, principal?.invalidatedAt == lastSequence {
+                datedByPurge.insert(user)
+            }
             if !lost.isEmpty, lastSequence == database.lastSequence || !isRemembered {
                 untold[user, default: []].formUnion(before.subtracting(seen))
             }
             untold[user, default: []].formUnion(
                 documents.values.filter { lost.contains(where: $0.channels.keys.contains) }
-                    .filter { !seen.contains($0.id) && !tells(user, ofLosing: $0, database) }.map(\.id)
+                    .filter { document in
+                        !seen.contains(document.id)
+                            && (datedByPurge.contains(user) || !tells(user, ofLosing: document, database))
+                    }
+                    .map(\.id)
             )
             // A grant brings what is in its channels now, and nothing of what left them before.
             if access.contains(where: { channel, since in had[channel].map { $0 < since } ?? true }) {
@@ -106,26 +116,15 @@ final class GatewayAudit {
             }
     }
 
-    /// A user's client saved a document. If the user does not see it, nobody tells what becomes of it, also where the gateway has the very
-    /// same revision already.
+    /// A user's client saved a document, or pushed what the gateway has already, be it below a deletion (docs/decisions/0001). If the
+    /// user does not see it, nobody tells what becomes of it.
     func saved(_ id: String, by user: String) {
         if visible[user]?.contains(id) != true { untold[user, default: []].insert(id) }
     }
 
-    /// Somebody made a revision of a document.
-    func made(_ revision: RevisionID, of id: String, by author: String) {
-        authors[id, default: [:]][revision, default: []].insert(author)
-    }
-
-    /// Whether a client made a revision that somebody else made, too, and that the gateway has below a deletion. It answers that it has
-    /// taken it, and has not (docs/decisions/0001).
-    private func isTwins(_ revision: RevisionID, of document: GatewayDocument?, _ client: GatewayClient)
-        -> Bool
-    {
-        guard let document, document.isDeleted, document.revisions[revision.text] != nil,
-            let authors = authors[document.id]?[revision]
-        else { return false }
-        return authors.count > 1 && authors.contains("client \(client.peer.index)")
+    /// Whether a document is deleted at the gateway.
+    func isDeleted(_ id: String) -> Bool {
+        database.keyspaces[keyspace]?.documents[id]?.isDeleted == true
     }
 
     /// Whether the gateway had a revision before. To send it again changes nothing.
@@ -186,6 +185,8 @@ final class GatewayAudit {
         if let held, client.refused[id]?.contains(held.body) == true { return nil }
         if let held, !wasThere, let tree {
             if held.isDeleted, document?.isDeleted ?? true { return nil }
+            // Nobody tells a user without access that it was made again since.
+            if wanted == nil, client.deletedAlready.contains(id) { return nil }
             // An edit of a document whose deletion the user was never told of meets 409 for ever.
             if document?.isDeleted == true, untold[client.user]?.contains(id) == true { return nil }
             return judgeEdit(held, tree, client, wanted?.revision, document, database)
@@ -196,7 +197,6 @@ final class GatewayAudit {
             guard tree?.remotes.values.contains(where: { tree?.isCurrent($0) == true }) == true else {
                 return nil
             }
-            guard !isTwins(held.revision, of: document, client) else { return nil }
             return "KEEPS \(held), the gateway has \(document?.current ?? "nothing") of it"
         }
         guard let held, !held.isDeleted else { return "LACKS \(wanted.revision)" }
@@ -245,5 +245,12 @@ extension RevisionTree {
     fileprivate func copies(of revision: RevisionID) -> [String] {
         let original = original(revision)
         return copies.filter { $0.value == original }.map(\.key.text)
+    }
+
+    /// A copy of a revision that may be abbreviated: a candidate, or what somebody has saved something on top of since.
+    func copy(of original: RevisionID) -> RevisionID? {
+        let name = CopyName(original: original, origin: original)
+        let candidate = candidates.first { name.isOf($0.original) }?.node.id
+        return candidate ?? copies.filter { name.isOf($0.value) }.map(\.key).max()
     }
 }

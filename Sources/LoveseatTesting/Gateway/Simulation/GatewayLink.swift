@@ -209,6 +209,8 @@ final class GatewayClient {
     var givenUp: [String: Set<RevisionID>] = [:]
     /// What the gateway refused for good, by document: no client sends it again (replication.md §9.2).
     var refused: [String: Set<JSONText>] = [:]
+    /// The documents whose deletion here met one at the gateway: both are deleted, and nothing is sent again.
+    var deletedAlready: Set<String> = []
 
     init(_ peer: SimulatedPeer, user: String) { (self.peer, self.user) = (peer, user) }
 }

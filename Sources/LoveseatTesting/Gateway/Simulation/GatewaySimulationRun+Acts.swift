@@ -64,13 +64,13 @@ extension GatewaySimulationRun {
         }
         guard saved != nil else { return }
         audit.saved(id, by: client.user)
+        client.deletedAlready.remove(id)
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
         if let before, let current = before.current {
             let others = before.candidates.map(\.original).filter { $0 != before.original(current.id) }
             client.givenUp[id, default: []].formUnion(others)
         }
         guard let made = client.peer.tree(id, in: 0)?.current else { return }
-        audit.made(made.id, of: id, by: "client \(client.peer.index)")
         if isDeletion { client.tombstones.insert(made.id) }
     }
 
@@ -91,7 +91,6 @@ extension GatewaySimulationRun {
                 in: path
             )
             trace("rest \(isDeletion ? "deletes" : "saves") \(id) \(revision ?? "")")
-            if let made = revision.flatMap({ RevisionID($0) }) { audit.made(made, of: id, by: "REST") }
         } catch { trace("rest \(id) \(error)") }
     }
 

@@ -259,7 +259,8 @@ final class GatewaySimulationRun: @unchecked Sendable {
                 link.line.onMessage = { [clock] text in print(clock.now, client.peer.index, text) }
             }
             link.line.onTaken = { [unowned self] in taken($0, from: client) }
-            link.line.onRefused = { refused, error in
+            link.line.onRefused = { [unowned self] refused, error in
+                if refused.isDeleted, audit.isDeleted(refused.id) { client.deletedAlready.insert(refused.id) }
                 guard error.code != 409, var body = GatewaySession.parse(refused.body) else { return }
                 body["_attachments"] = nil
                 client.refused[refused.id, default: []].insert(JSONText(canonical: body))
@@ -294,6 +295,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
         report.revisionsTaken += 1
+        if audit.hasHad(pushed.revision, of: pushed.id) { audit.saved(pushed.id, by: client.user) }
         if let body = GatewaySession.parse(pushed.body).map({ JSONText(canonical: $0) }) {
             client.refused[pushed.id]?.remove(body)
         }
@@ -313,9 +315,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         let original = tree?.known(tombstone) ?? named ?? tombstone
         if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
         if let tree, let replaced, audit.hasHad(original, of: pushed.id),
-            let copied = tree.candidates.first(where: {
-                CopyName(original: original, origin: original).isOf($0.original)
-            })?.node.id ?? (tree.contains(original) ? original : nil),
+            let copied = tree.copy(of: original) ?? (tree.contains(original) ? original : nil),
             tree.origin(of: replaced) == tree.origin(of: copied)
                 || tree.superseded.contains(tree.original(replaced))
                 || client.givenUp[pushed.id]?.contains(tree.original(replaced)) == true
