@@ -48,7 +48,7 @@ extension ConnectionStore {
         var through = query.since
         var scanned = 0
         let now = nowMilliseconds()
-        let left = query.isForPush && leavesOutMarked(index) ? remote : nil
+        let left = query.isForPush && ledgers[index].leavesOutMarked ? remote : nil
         let rule = query.isForPush ? rule(index) : nil
         var (isAtEnd, isCut, bytes) = (false, false, 0)
         let bytesScanned = max(Self.bytesScanned.least, Self.bytesScanned.of / connections)
@@ -58,7 +58,7 @@ extension ConnectionStore {
             try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
                 scanned += 1
-                if query.isForPush, record.hasConflicts, isDoubted(record, in: index) {
+                if query.isForPush, record.hasConflicts, ledgers[index].isDoubted(record.sequence) {
                     doubted.append(record.id)
                 }
                 if let change = try change(of: record, query, in: index, rule: rule, now: now) {
@@ -146,7 +146,11 @@ extension ConnectionStore {
         let knowledge = query.tellsTrees ? record.knowledgeDigest : nil
         let mark =
             if query.isForPush, let remote { try record.remoteAncestor(remote) } else { RevisionID?.none }
-        let ancestor = if let mark, counts(mark, of: record, in: index) { mark } else { RevisionID?.none }
+        let ancestor = mark.flatMap { mark in
+            let isCurrent = mark == record.revision
+            return ledgers[index].counts(isCurrent: isCurrent, of: record.id, at: record.sequence)
+                ? mark : nil
+        }
         if knowledge == nil, let ancestor, try has(ancestor, of: record) { return nil }
         var change = LocalChange(
             sequence: record.sequence,
@@ -276,7 +280,9 @@ extension ConnectionStore {
                     if tree == nil { noteEcho(of: change, isMarked: isMarked, in: index) }
                     guard !isMarked else { return .alreadyHere }
                     if peer == .hub, let mark, tree?.isAncestor(change.revision, of: mark) == true {
-                        fallenBack[index, default: NameSet(bytes: Self.namesKept)].insert(change.documentID)
+                        fallenBack[index, default: NameSet(bytes: MarkLedger.namesKept)].insert(
+                            change.documentID
+                        )
                     }
                     marks.append(RevisionMark(change, announcedBy: peer))
                 }
@@ -312,7 +318,7 @@ extension ConnectionStore {
                 )
             }
         }
-        noteMarked(marks.lazy.map(\.documentID), in: index)
+        ledgers[index].mark(marks.lazy.map(\.documentID))
     }
 
     package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in index: Int)

@@ -158,7 +158,7 @@ extension ConnectionStore {
         let collection = collections[index]
         let verdicts = try verdicts(on: revisions, in: collection)
         let asksResolver = rule(index)?.asksResolver ?? false
-        let followed = followed(index)
+        let followed = ledgers[index].followed
         let knowledge = zip(revisions, verdicts).map { revision, verdict in
             revision.knowledge.map { knowledge in
                 var knowledge = filtered(knowledge, of: revision.documentID, in: index)
@@ -206,7 +206,7 @@ extension ConnectionStore {
         }
         let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
         try forgetFailures(stored, in: index)
-        noteMarked(stored, in: index)
+        ledgers[index].mark(stored)
         // What the peer announces after a newer revision than the pushed one is newer, too.
         for (revision, result) in zip(revisions, results) where result == .inserted && !revision.isOutdated {
             noteNews(of: revision.documentID, in: index)
@@ -308,7 +308,7 @@ extension ConnectionStore {
                 return .lacksContent
             }
         }
-        noteMarked([id], in: index)
+        ledgers[index].mark([id])
         return hearing
     }
 

@@ -5,8 +5,6 @@ package import LoveseatStorage
 
 /// Joins storage to replication: one connection's view of a ``DocumentStore``.
 package final class ConnectionStore: RevisionStore {
-    /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
-    static let namesKept = 8_000_000
     private static let pushedNamesKept = 1_000_000
 
     let store: DocumentStore
@@ -24,12 +22,8 @@ package final class ConnectionStore: RevisionStore {
     var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var shared: SharedBlobs
     var read = RecentRecords()
-    /// Which marks count, by collection, and the last sequence of when that was said.
-    private var trust: [Int: (marks: MarkTrust, from: UInt64)] = [:]
-    /// The collections with marks from before this session, which may be in doubt.
-    private var hasOlderMarks: Set<Int> = []
-    /// What this session marked while older marks are in doubt, by collection.
-    private var markedNow: [Int: NameSet] = [:]
+    /// Which marks count, by collection.
+    var ledgers: [MarkLedger]
     /// What this session pushed, by collection: lists of the peer may be older than that.
     private(set) var pushedNow: [Int: NameSet] = [:]
     /// Documents that a hub has an older revision of than it had, by collection: it may keep the newer one on a deleted branch, and take it
@@ -37,9 +31,6 @@ package final class ConnectionStore: RevisionStore {
     var fallenBack: [Int: NameSet] = [:]
     /// Revisions that the peer announced in this session before it was known to have them, by collection.
     private var echoed: [Int: NameSet] = [:]
-    /// How many transactions made marks, by collection, and how many had when the last checkpoint went to the peer.
-    private var marksMade: [Int: Int] = [:]
-    private var marksCovered: [Int: Int] = [:]
     /// How often the peer had taken documents away before a checkpoint: the last one that was saved, and the one that is on its way to it.
     private struct Covered {
         var stored: Int
@@ -70,6 +61,7 @@ package final class ConnectionStore: RevisionStore {
         shared = SharedBlobs(ProvenBlobs(), peer: "")
         self.store = store
         self.collections = collections
+        ledgers = collections.map { _ in MarkLedger() }
         self.checkpointIDs = checkpointIDs
         self.remote = remote
         self.nowMilliseconds = nowMilliseconds
@@ -96,7 +88,7 @@ package final class ConnectionStore: RevisionStore {
         self.incomingFilter = incomingFilter
         shared = SharedBlobs(proven, peer: peer.recordName)
         self.nowMilliseconds = nowMilliseconds
-        (collections, checkpointIDs, remote, rules, userChanges) = ([], [], nil, [], 0)
+        (collections, ledgers, checkpointIDs, remote, rules, userChanges) = ([], [], [], nil, [], 0)
         store.noteConnection(isOpen: true)
     }
 
@@ -120,7 +112,7 @@ package final class ConnectionStore: RevisionStore {
             return try store.readRows { view in
                 let marks = try view.marks(of: remote, in: collections[index])
                 let found = try view.localCheckpointAndUser(id)
-                if marks != nil || found != nil { hasOlderMarks.insert(index) }
+                if marks != nil || found != nil { ledgers[index].foundOlder() }
                 if let marks {
                     stored.marks =
                         marks.checkpoint == id
@@ -182,10 +174,11 @@ package final class ConnectionStore: RevisionStore {
                     try transaction.saveLocalCheckpoint(coveredKey(index), Self.note(covered.begun))
                     takingsCovered[index]?.stored = covered.begun
                 }
-                guard coversMarks, hasOfferedDoubted(index, body) else {
+                let completed = Checkpoint(JSONElement(body)).completed.completeUpTo
+                guard coversMarks, ledgers[index].hasOfferedDoubted(upTo: completed) else {
                     return try transaction.doubtMarks(of: remote, in: collections[index])
                 }
-                guard marksCovered[index] == marksMade[index, default: 0] else { return }
+                guard ledgers[index].isCovered else { return }
                 try transaction.coverMarks(of: remote, in: collections[index], by: id)
             }
         }
@@ -201,7 +194,7 @@ package final class ConnectionStore: RevisionStore {
     }
 
     package func beginCheckpoint(of index: Int) {
-        marksCovered[index] = marksMade[index, default: 0]
+        ledgers[index].checkpointBegan()
         guard let remote else { return }
         let takings = try? store.readRows {
             try $0.localCheckpoint(takingsKey(remote, index)).map(Self.number)
@@ -210,7 +203,7 @@ package final class ConnectionStore: RevisionStore {
     }
 
     package func believeMarks(_ marks: MarkTrust, in index: Int) {
-        trust[index] = (marks, store.lastSequence(collections[index]))
+        ledgers[index].believe(marks, at: store.lastSequence(collections[index]))
     }
 
     package func markSynced(_ revisions: [SyncedRevision], in index: Int) throws(LoveseatError) {
@@ -240,32 +233,6 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
-    /// Whether all that was in doubt when the session began has been offered anew by now.
-    private func hasOfferedDoubted(_ index: Int, _ checkpoint: JSONText) -> Bool {
-        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return true }
-        return Checkpoint(JSONElement(checkpoint)).completed.completeUpTo ?? 0 >= trust.from
-    }
-
-    /// Whether what the remote is marked to have of documents that were here when the session began need not be offered.
-    func leavesOutMarked(_ index: Int) -> Bool { trust[index]?.marks.leavesOutMarked ?? true }
-
-    /// Whether this mark, of what the remote has, counts for a push.
-    ///
-    /// With older marks in doubt, those count that this session made, whether or not the document was here when it began, and what an
-    /// edit of this session was made on. A document can come back to a revision with an older mark, as when a resolver takes the
-    /// remote's: such a mark proves nothing.
-    func counts(_ mark: RevisionID, of record: DocumentRecord, in index: Int) -> Bool {
-        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return true }
-        guard mark == record.revision else { return !isDoubted(record, in: index) }
-        return !hasOlderMarks.contains(index) || markedNow[index]?.contains(record.id) ?? false
-    }
-
-    /// Whether a document was here when a session began whose marks are in doubt.
-    func isDoubted(_ record: DocumentRecord, in index: Int) -> Bool {
-        guard let trust = trust[index], !trust.marks.leavesOutMarked else { return false }
-        return record.sequence <= trust.from
-    }
-
     /// Gives up marks in doubt of documents that this session does not offer, since they wait for a resolver. What becomes of
     /// them is offered as if the remote had nothing; else the session's checkpoint would vouch for marks that nobody tried.
     func forgetMarks(_ ids: [String], in index: Int) throws {
@@ -273,13 +240,6 @@ package final class ConnectionStore: RevisionStore {
         try store.write(call: "replication") { transaction in
             for id in ids { try transaction.forgetMark(id, remote: remote, in: collections[index]) }
         }
-    }
-
-    /// The local sequences of the documents whose marks count when the remote says something else; nil for all.
-    func followed(_ index: Int) -> SequenceSet? {
-        guard let trust = trust[index], var followed = trust.marks.followed else { return nil }
-        if trust.from < .max { followed.insert(trust.from + 1 ... .max) }
-        return followed
     }
 
     /// Writes what marks documents as known to the remote, and that no checkpoint covers that yet.
@@ -290,7 +250,7 @@ package final class ConnectionStore: RevisionStore {
             }
             return try body(transaction)
         }
-        marksMade[index, default: 0] += 1
+        ledgers[index].marksMade()
         return result
     }
 
@@ -323,12 +283,6 @@ package final class ConnectionStore: RevisionStore {
         "\(revision.text) \(documentID)"
     }
 
-    /// Remembers which documents this session has marked, while older marks are in doubt.
-    func noteMarked(_ ids: some Sequence<String>, in index: Int) {
-        guard hasOlderMarks.contains(index), trust[index]?.marks.leavesOutMarked == false else { return }
-        for id in ids { markedNow[index, default: NameSet(bytes: Self.namesKept)].insert(id) }
-    }
-
     // MARK: Collections
 
     package func bind(_ names: [CollectionName], checkpoints ids: [String]) throws(LoveseatError)
@@ -338,6 +292,7 @@ package final class ConnectionStore: RevisionStore {
             access.map { $0.access(to: name) > .none } ?? true ? store.collection(name) : nil
         }
         collections = handles.compactMap { $0 }
+        ledgers = collections.map { _ in MarkLedger() }
         return try asking {
             try zip(handles, ids).map { handle, id in
                 guard handle != nil else { return BoundCollection(exists: false) }
@@ -352,29 +307,4 @@ package final class ConnectionStore: RevisionStore {
     }
 
     package func lastSequence(in index: Int) -> UInt64 { store.lastSequence(collections[index]) }
-}
-
-/// Names, as many as fit.
-struct NameSet {
-    private var names: DocumentSet = []
-    private var bytesLeft: Int
-    private var isFull = false
-
-    init(bytes: Int) { bytesLeft = bytes }
-
-    func contains(_ name: String) -> Bool { names.contains(name) }
-
-    /// Whether a name is there, or did not fit.
-    func mayContain(_ name: String) -> Bool { isFull || names.contains(name) }
-
-    mutating func insert(_ name: String) {
-        // A string in a set takes some 24 bytes beside its own.
-        let cost = name.utf8.count + 24
-        guard cost <= bytesLeft else { return isFull = true }
-        if names.insert(name) { bytesLeft -= cost }
-    }
-
-    mutating func remove(_ name: String) {
-        if names.remove(name) { bytesLeft += name.utf8.count + 24 }
-    }
 }
