@@ -105,8 +105,11 @@ import Testing
 
     /// 11820: what one replication of a client was told to be taken away was not noted by its other one. The others are of what the gateway tells
     /// nobody: that it has kept something else than what it seemed to take (13239, 17323), that somebody made again what a client had
-    /// deleted (14931), that a channel is lost whose loss is dated by a purge (19546); and of a tombstone on which its client saved something while it was on its way (10492).
-    @Test(arguments: [10_492, 11_820, 13_239, 14_931, 17_323, 19_546] as [UInt64])
+    /// deleted (14931), that a channel is lost whose loss is dated by a purge (19546); of a tombstone on which its client saved something, or whose
+    /// document was taken away, while it was on its way (10492, 14187); and of what one client follows because another one gave it up (13289).
+    @Test(
+        arguments: [10_492, 11_820, 13_239, 13_289, 14_187, 14_931, 17_323, 19_546] as [UInt64]
+    )
     func `long histories with backups that once ended badly end well`(_ seed: UInt64) throws {
         var simulation = GatewaySimulation(seed: seed)
         simulation.edits = 150

@@ -287,11 +287,6 @@ final class GatewaySimulationRun: @unchecked Sendable {
         for link in links where link !== worked { link.scheduleWork() }
     }
 
-    /// No replicator writes a tombstone that no deletion stands behind: one by its app, or one that the gateway itself had, of
-    /// the very document that it is put on, or of one for which somebody gave up the other there: who saves a document decides
-    /// against every other version of it that has come, and it may turn out that the one they saved was deleted. A client that
-    /// edited what another one deleted may send its edit before it hears of the deletion; the deletion stands all the same
-    /// (docs/decisions/0001).
     private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
         report.revisionsTaken += 1
@@ -299,30 +294,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
         if let body = GatewaySession.parse(pushed.body).map({ JSONText(canonical: $0) }) {
             client.refused[pushed.id]?.remove(body)
         }
-        guard pushed.isDeleted, !client.deleted.contains(pushed.id),
-            !audit.hasHad(pushed.revision, of: pushed.id), let tombstone = RevisionID(pushed.revision)
-        else { return }
-        let tree = client.peer.tree(pushed.id, in: 0)
-        let document = twin.databases[Self.database]?.keyspaces[GatewayDatabase.keyspace(path)]?.documents[
-            pushed.id
-        ]
-        let replaced = document?.revisions[pushed.revision]?.parent.flatMap { RevisionID($0) }
-        // Any digest may look like a copy's name; its check tells.
-        let isCopy = replaced.map {
-            CopyName.isCopy(tombstone, over: $0, of: pushed.id, sha1: Hashing.sha1)
+        guard pushed.isDeleted, !isDecided(pushed, by: client) else { return }
+        if simulation.isVerbose, let tree = client.peer.tree(pushed.id, in: 0) {
+            print("the client knows\n\(tree.description)")
         }
-        let named = isCopy == true ? CopyName(tombstone)?.original : nil
-        let original = tree?.known(tombstone) ?? named ?? tombstone
-        if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return }
-        if let tree, let replaced, audit.hasHad(original, of: pushed.id),
-            let copied = tree.copy(of: original) ?? (tree.contains(original) ? original : nil),
-            tree.origin(of: replaced) == tree.origin(of: copied)
-                || tree.superseded.contains(tree.original(replaced))
-                || client.givenUp[pushed.id]?.contains(tree.original(replaced)) == true
-        {
-            return
-        }
-        if simulation.isVerbose, let tree { print("the client knows\n\(tree.description)") }
         report.problems.append(
             "INVENTED client \(client.peer.index) deletes \(pushed.id) \(pushed.revision), which nobody did there"
         )
