@@ -131,7 +131,8 @@ extension DocumentStore {
                     if element.kind != .object { problems.append("the body is not a JSON object") }
                 } catch { problems.append("\(error)") }
             }
-            for blob in BlobReference.all(in: record.body) where !blobs.contains(blob.digest) {
+            for blob in BlobReference.all(in: record.body)
+            where !record.isDeleted && !blobs.contains(blob.digest) {
                 problems.append("blob \(blob.digest) is missing")
             }
         } catch { problems.append(error.message) }

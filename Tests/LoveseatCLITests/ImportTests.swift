@@ -52,6 +52,12 @@ struct ImportTests {
         #expect(try folder.run("get", "db", "12", "--raw").lines == ["{}"])
     }
 
+    @Test func `a collection that is not there is not exported in silence`() throws {
+        try folder.run("put", "db", "d", "{}")
+        #expect(try folder.run("export", "db", "-c", "no.such").status == 66)
+        #expect(try folder.run("export", "db", "-c", "_default").lines == ["{\"_id\":\"d\"}"])
+    }
+
     @Test func `an export carries the content of blobs`() throws {
         let content = String(repeating: "lorem ipsum ", count: 50_000)
         try folder.write(content, to: "text")

@@ -71,6 +71,13 @@ struct ServeOptionsTests {
         #expect(apart.interrupt() == 0)
     }
 
+    @Test func `a database that a client of CouchDB's wire made is served under another name, too`() throws {
+        #expect(try folder.run("create", "db", "--collections", "new%2Ex,_default.a%2Fb,plain").status == 0)
+        let server = try folder.serve("db", "--no-tls", "--couchdb", "--name", "other")
+        #expect(try ports(server.url).count == 1)
+        #expect(server.interrupt() == 0)
+    }
+
     /// The ports of the printed URLs, of which there must be some for each wire.
     private func ports(_ printed: String) throws -> Set<Int> {
         let urls = try printed.split(separator: "\n").map { try #require(URL(string: String($0))) }

@@ -1,13 +1,15 @@
 import Foundation
+import LoveseatCore
 import LoveseatCouchDB
 import LoveseatCouchDBTesting
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Testing
 
 /// What PouchDB's own tests expect of a CouchDB, and of which no recording tells.
 struct ClientExpectationTests {
-    @Test(arguments: ["Connection: close\r\n", "connection: Close\r\n", ""])
+    @Test(arguments: ["Connection: close\r\n", "connection: Close\r\n", "Connection: TE, close\r\n", ""])
     func `an answer says that the connection ends if the client asks for that`(_ header: String) async throws
     {
         let served = try await ServedDatabase()
@@ -73,6 +75,128 @@ struct ClientExpectationTests {
             while try await served.call("GET", "/main").json["compact_running"] == true {}
             #expect(try await served.call("GET", "/main/\(id)?rev=\(old)").status == 404)
         }
+        await served.listener.stop()
+    }
+}
+
+/// What a document says of its blobs, and nobody checked.
+struct UncheckedBlobTests {
+    private static let body = Array("the content of a blob".utf8)
+
+    private func reference(_ digest: String, _ length: JSONValue?) -> JSONValue {
+        var blob: JSONValue = ["@type": "blob", "digest": .string(digest)]
+        if let length { blob["length"] = length }
+        return blob
+    }
+
+    @Test(arguments: [nil, 0, 3, 999, -1, "x"] as [JSONValue?])
+    func `a blob comes with the length of its content, whatever the document says`(_ length: JSONValue?)
+        async throws
+    {
+        let served = try await ServedDatabase()
+        let blob = try served.database.saveBlob(Self.body)
+        let saved = try await served.call("PUT", "/main/d", ["b": reference(blob.digest.text, length)])
+        #expect(saved.status == 201, "\(saved.text)")
+        for target in ["/main/d?attachments=true", "/main/d?open_revs=all&revs=true"] {
+            let answer = try await served.call("GET", target, nil, [("Accept", "multipart/*")])
+            #expect(answer.status == 200 && answer.text.contains("the content of a blob"), "\(answer.text)")
+        }
+        let active = try ActiveSide()
+        let port = try #require(served.listener.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/main"))
+        let pass = try await active.replicate(url, .pull)
+        #expect(pass.status.error == nil && pass.failed.isEmpty, "\(pass.failed)")
+        await served.listener.stop()
+    }
+
+    @Test func `a deletion whose blob is not here is served without it`() async throws {
+        let served = try await ServedDatabase()
+        let digest = "sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk="
+        let body: JSONValue = ["_rev": "1-x", "_deleted": true, "b": reference(digest, 3)]
+        #expect(try await served.call("PUT", "/main/d?new_edits=false", body).status == 200)
+        for format in ["application/json", "multipart/mixed"] {
+            let answer = try await served.call(
+                "GET",
+                "/main/d?open_revs=all&attachments=true",
+                nil,
+                [("Accept", format)]
+            )
+            #expect(answer.status == 200 && answer.text.contains("1-x"))
+            #expect(!answer.text.contains("_attachments"))
+        }
+        let active = try ActiveSide()
+        try active.save("d", [:])
+        let port = try #require(served.listener.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/main"))
+        let pass = try await active.replicate(url, .pull)
+        #expect(pass.status.error == nil && pass.failed.isEmpty)
+        #expect(try served.database.store.check() == [])
+        await served.listener.stop()
+    }
+
+    @Test func `a compressed attachment that is shorter than its compressed form goes over both wires`()
+        async throws
+    {
+        let served = try await ServedDatabase()
+        let content = GzipMembersTests.gzip(Array("tiny".utf8)[...])
+        let client = served.client
+        let put = try await offPool {
+            try client.send(
+                "PUT",
+                "/main/d/note",
+                [("Content-Type", "text/plain"), ("Content-Encoding", "gzip")],
+                body: content
+            )
+        }
+        #expect(put.status == 201, "\(put.text)")
+        let (pulled, pushed) = (try ActiveSide(), try ActiveSide("pushed"))
+        for (side, type) in [(pulled, ReplicatorType.pull), (pushed, .push)] {
+            let source = type == .pull ? side : pulled
+            let target = type == .pull ? served.database : pushed.database
+            var configuration = ReplicatorConfiguration(
+                collections: [try source.collection],
+                target: DatabaseEndpoint(database: target)
+            )
+            configuration.replicatorType = type
+            let pass = try await source.replicate(configuration)
+            #expect(pass.status.error == nil && pass.failed.isEmpty, "\(pass.failed)")
+            #expect(try side.collection.document(id: "d") != nil)
+        }
+        await served.listener.stop()
+    }
+
+    @Test func `a refused revision of a batch leaves no content behind`() async throws {
+        let served = try await ServedDatabase()
+        func revision(_ value: String, _ start: Int, _ ids: [String]) -> JSONValue {
+            [
+                "_id": "b", "v": .string(value),
+                "_revisions": ["start": JSONValue(start), "ids": .array(ids.map { .string($0) })],
+            ]
+        }
+        let answer = try await served.call(
+            "POST",
+            "/main/_bulk_docs",
+            [
+                "new_edits": false,
+                "docs": [
+                    revision("m1", 1, ["m1"]), revision("s5", 5, ["s5", "p4", "s3", "p2", "p1"]),
+                    revision("other", 4, ["p4", "p3", "r2", "r1"]),
+                ],
+            ]
+        )
+        #expect(answer.json.array?.first?["error"] == "forbidden", "\(answer.text)")
+        #expect(try await served.call("GET", "/main/b?rev=4-p4").status == 404)
+        let honest = revision("p4", 4, ["p4", "s3", "p2", "p1"])
+        #expect(try await served.call("PUT", "/main/b?new_edits=false", honest).status == 201)
+        await served.listener.stop()
+    }
+
+    @Test func `rows of a batch come in its order, those of local documents, too`() async throws {
+        let served = try await ServedDatabase()
+        let ids = ["_local/x", "a", "_local/y", "b", "c"]
+        let docs = ids.map { ["_id": .string($0)] as JSONValue }
+        let answer = try await served.call("POST", "/main/_bulk_docs", ["docs": .array(docs)])
+        #expect(answer.json.array?.compactMap { $0["id"]?.string } == ids)
         await served.listener.stop()
     }
 }

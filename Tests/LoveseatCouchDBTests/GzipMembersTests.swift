@@ -9,7 +9,7 @@ import Testing
 /// Compressed content may have several members, one after another (RFC 1952 §2.2).
 struct GzipMembersTests {
     /// One member.
-    private static func gzip(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
+    static func gzip(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var stream = z_stream()
         let size = Int32(MemoryLayout<z_stream>.size)
         guard deflateInit2_(&stream, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY, ZLIB_VERSION, size) == Z_OK

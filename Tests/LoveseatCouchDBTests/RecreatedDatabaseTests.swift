@@ -8,7 +8,7 @@ import Testing
 
 /// A peer's database that is deleted and made anew has nothing: what it had before is pushed again.
 struct RecreatedDatabaseTests {
-    private static let deadline = Duration.seconds(60)
+    private static let deadline = Duration.seconds(240)
 
     /// Waits until the remote has so many documents.
     private func wait(for count: Int, _ served: ServedDatabase) async throws {

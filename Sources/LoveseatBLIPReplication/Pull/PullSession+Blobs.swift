@@ -76,7 +76,7 @@ extension PullSession {
         else { return }
         fetch.bytes += UInt64(bytes.count)
         incoming[key]?.stage = .fetching(fetch)
-        if let length = blob.length, fetch.bytes > length {
+        if let length = blob.storedLength, fetch.bytes > length {
             incoming[key]?.stage = .waiting(startsOver: false)
             throw LoveseatError(
                 .corruptData,
@@ -98,7 +98,7 @@ extension PullSession {
             digest: blob.digest,
             isPush: false,
             transferred: fetch.bytes,
-            length: blob.length
+            length: blob.storedLength
         )
     }
 

@@ -114,7 +114,12 @@ struct DeleteIdentity: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "delete", abstract: "Remove an identity.")
     @Argument(help: "Its label.", completion: .identityLabel) var label: String
     @OptionGroup var quieting: QuietOption
-    func run() throws { try TLSIdentity.deleteIdentity(withLabel: label, in: Identities.store) }
+    func run() throws {
+        // A damaged one can be removed, too.
+        let found = Result { try TLSIdentity.identity(withLabel: label, in: Identities.store) }
+        if case .success(nil) = found { _ = try Identities.labelled(label) }
+        try TLSIdentity.deleteIdentity(withLabel: label, in: Identities.store)
+    }
 }
 
 struct ImportIdentity: ParsableCommand {

@@ -271,15 +271,11 @@ struct Export: AsyncParsableCommand {
             return try await sync.run(.push)
         }
         let database = try argument.read()
-        let wanted = try collection?.collectionName.fullName
+        let collections = try database.collections(named: collection.map { [try $0.collectionName] } ?? [])
         var exporter = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
             try Output.standard.stored($0)
         }
-        for scope in try database.scopes() {
-            for collection in try scope.collections() where wanted == nil || wanted == collection.fullName {
-                try exporter.export(collection)
-            }
-        }
+        for collection in collections { try exporter.export(collection) }
         for digest in exporter.missingBlobs {
             Output.remark("loveseat: blob \(digest) is missing: run `check`")
         }

@@ -105,10 +105,10 @@ struct CouchDBOptions: ParsableArguments {
         if !chosen.isEmpty || name != nil {
             let base = name ?? database.name
             let names = try database.collections(named: chosen).map { collection in
-                (
-                    collection.fullName == "_default._default" ? base : "\(base).\(collection.fullName)",
-                    collection
-                )
+                // One that a client of CouchDB's wire made may have a name with characters that only the wire allows.
+                let decoded = collection.name.contains("%") ? collection.name.removingPercentEncoding : nil
+                let name = decoded ?? "\(base).\(collection.fullName)"
+                return (collection.fullName == "_default._default" ? base : name, collection)
             }
             configuration = CouchDBListenerConfiguration(
                 databases: Dictionary(names) { first, _ in first },

@@ -1,6 +1,7 @@
 private import Dispatch
 private import Foundation
 private import Logging
+private import LoveseatModel
 package import LoveseatStorage
 private import Synchronization
 
@@ -43,7 +44,7 @@ package final class ExpirationTimer: Sendable {
             return true
         }
         guard isEarlier else { return }
-        let delay = max(0, time - Self.now)
+        let delay = max(0, time.subtractingSaturated(Self.now))
         // A wait of weeks is divided into days, so that a change of the clock counts.
         queue.asyncAfter(deadline: .now() + .milliseconds(Int(min(delay, 86_400_000)))) {
             self.purgeExpired()

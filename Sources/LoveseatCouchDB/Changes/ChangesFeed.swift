@@ -93,7 +93,7 @@ struct ChangesFeed: Sendable {
         if record.isDeleted { page.text += ",\"deleted\":true".utf8 }
         if request.withDocuments, let branches {
             page.text += ",\"doc\":".utf8
-            let document = DocumentRenderer(options: request.options).render(
+            let document = DocumentRenderer(options: request.options, blobs: entry.store.blobs).render(
                 branches.winner,
                 of: record.id,
                 in: branches

@@ -245,7 +245,7 @@ extension CouchDBServer {
         guard request.withDocuments, let branches = try entry.branches(of: record) else {
             return (start, nil, "}")
         }
-        let document = DocumentRenderer(options: request.options).render(
+        let document = DocumentRenderer(options: request.options, blobs: entry.store.blobs).render(
             branches.winner,
             of: record.id,
             in: branches

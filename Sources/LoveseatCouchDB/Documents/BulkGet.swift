@@ -44,10 +44,10 @@ extension CouchDBServer {
         options.withEncoding = exchange.query.isSet("att_encoding_info")
         let isLatest = exchange.query.isSet("latest")
         guard format == .json else {
-            let renderer = DocumentRenderer(options: options, form: .parts)
+            let renderer = DocumentRenderer(options: options, form: .parts, blobs: entry.store.blobs)
             return try await parts(wanted, renderer, isLatest, isMixed: format == .mixed, entry)
         }
-        let renderer = DocumentRenderer(options: options)
+        let renderer = DocumentRenderer(options: options, blobs: entry.store.blobs)
         let stream = ContentStream(blobs: entry.store.blobs)
         return .stream { writer in
             try await writer.write("{\"results\":[")
@@ -159,7 +159,7 @@ extension CouchDBServer {
         var options = renderer.options
         // Without the flag CouchDB's peers discard what comes.
         if options.withAttachments { options.attachmentsSince = wanted.since }
-        let renderer = DocumentRenderer(options: options, form: renderer.form)
+        let renderer = DocumentRenderer(options: options, form: renderer.form, blobs: renderer.blobs)
         var results: [Result<DocumentBranch, MissingRevision>] = []
         if case .success(let revision)? = wanted.revision {
             results = self.found(revision, in: branches, isLatest: isLatest)

@@ -12,7 +12,16 @@ extension CouchDBServer {
         /// In the order of the request, refused ones included.
         var documents: [PreparedDocument] = []
         var locals: [LocalEdit] = []
+        /// Whether each document of the request is a local one.
+        var isLocal: [Bool] = []
         var isNewEdit = true
+
+        /// The rows in the order of the request, if there is one for each document.
+        func inOrder(_ rows: [JSONValue], _ localRows: [JSONValue]) -> [JSONValue] {
+            guard isNewEdit, rows.count + localRows.count == isLocal.count else { return rows + localRows }
+            var (rows, localRows) = (rows[...], localRows[...])
+            return isLocal.compactMap { $0 ? localRows.popFirst() : rows.popFirst() }
+        }
     }
 
     func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
@@ -33,7 +42,7 @@ extension CouchDBServer {
                 self.clients.note(.push, entry, exchange, amount)
             }
             let localRows = try await self.saveLocals(batch.locals, isNewEdit: batch.isNewEdit, entry)
-            return .json(201, .array(rows + localRows))
+            return .json(201, .array(batch.inOrder(rows, localRows)))
         }
     }
 
@@ -67,7 +76,9 @@ extension CouchDBServer {
         for element in list.items {
             let id = element["_id"]?.string
             let isTooDeep = isDeep && element.isNested(deeperThan: JSONLimits.standard.maximumDepth)
-            if let id, id.beginsExactly(with: "_local/") {
+            let isLocal = id?.beginsExactly(with: "_local/") == true
+            batch.isLocal.append(isLocal)
+            if let id, isLocal {
                 batch.locals.append(try localEdit(id, element, isTooDeep: isTooDeep))
                 continue
             }

@@ -60,6 +60,7 @@ struct DocumentRenderer: Sendable {
 
     let options: DocumentOptions
     var form = Form.inline
+    let blobs: BlobFiles
 
     func render(
         _ branch: DocumentBranch,
@@ -72,8 +73,10 @@ struct DocumentRenderer: Sendable {
         writer.member("_rev", .string(branch.id.text))
         if branch.isDeleted { writer.member("_deleted", true) }
         let body = branch.body ?? .emptyObject
-        let blobs = BlobAttachments.all(in: body, generation: branch.id.generation)
-        let attachments = StoredAttachment.all(in: body) + blobs
+        let inProperties = BlobAttachments.all(in: body, generation: branch.id.generation)
+        let attachments = (StoredAttachment.all(in: body) + inProperties).compactMap {
+            measured($0, isDeleted: branch.isDeleted)
+        }
         if options.withRevisions {
             writer.begin("_revisions")
             writer.text(RevisionText.revisions(branch.history, listed: branches.listed))
@@ -92,9 +95,20 @@ struct DocumentRenderer: Sendable {
                 writer.member("_deleted_conflicts", .array(deleted.map { .string($0.id.text) }))
             }
         }
-        let parts = write(attachments, known(blobs, branch, branches), branch, &writer)
+        let parts = write(attachments, known(inProperties, branch, branches), branch, &writer)
         writer.finish(body, hasAttachments: !StoredAttachment.all(in: body).isEmpty)
         return RenderedDocument(pieces: writer.pieces, parts: parts)
+    }
+
+    /// An attachment with the length of what is stored, since nobody checks what a property says of its blob; nil for one of a deletion whose
+    /// content is not here: what is listed is served.
+    private func measured(_ attachment: StoredAttachment, isDeleted: Bool) -> StoredAttachment? {
+        guard let stored = blobs.length(attachment.digest).map({ Int(clamping: $0) }) else {
+            return isDeleted ? nil : attachment
+        }
+        var measured = attachment
+        if attachment.encoding == nil { measured.length = stored } else { measured.encodedLength = stored }
+        return measured
     }
 
     private func info(_ branch: DocumentBranch, _ branches: DocumentBranches) -> JSONValue {

@@ -108,7 +108,11 @@ extension CouchDBServer {
         let accept = AcceptHeader(exchange.header("Accept"))
         let isMultipart =
             (options.withAttachments || options.attachmentsSince != nil) && accept.documentFormat == .related
-        let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
+        let renderer = DocumentRenderer(
+            options: options,
+            form: isMultipart ? .parts : .inline,
+            blobs: entry.store.blobs
+        )
         let rendered = renderer.render(branch, of: id, in: branches, sequence: entry.sequence(sequence))
         try await entry.grant([id])
         let reply: Reply
@@ -181,7 +185,11 @@ extension CouchDBServer {
         (options.withDeletedConflicts, options.withSequence) = (false, false)
         // In parts the content always comes.
         if isMultipart, options.attachmentsSince == nil { options.withAttachments = true }
-        let renderer = DocumentRenderer(options: options, form: isMultipart ? .parts : .inline)
+        let renderer = DocumentRenderer(
+            options: options,
+            form: isMultipart ? .parts : .inline,
+            blobs: entry.store.blobs
+        )
         let items: [Result<RenderedDocument, MissingRevision>] = found.map { result in
             result.flatMap { branch in
                 guard let branches else { return .failure(MissingRevision(text: branch.id.text)) }

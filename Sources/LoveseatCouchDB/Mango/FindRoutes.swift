@@ -252,7 +252,7 @@ struct Finding: Sendable {
         guard let branches = try entry.branches(of: record), !branches.winner.isDeleted else { return nil }
         var options = DocumentOptions()
         options.withConflicts = request.withConflicts
-        let rendered = DocumentRenderer(options: options).render(
+        let rendered = DocumentRenderer(options: options, blobs: entry.store.blobs).render(
             branches.winner,
             of: record.id,
             in: branches

@@ -156,7 +156,7 @@ extension CouchDBSession {
             let missing = answer[ExactText(document.record.id)] ?? MissingRevisions()
             for branch in document.leaves where missing.missing.contains(ExactText(branch.id.text)) {
                 var leaf = PushedLeaf(document: document, branch: branch, known: missing.ancestors)
-                leaf.text = Self.render(leaf, form: .parts)
+                leaf.text = Self.render(leaf, form: .parts, store.blobs)
                 if leaf.text.parts.isEmpty { bulk.append(leaf) } else { singles.append(leaf) }
             }
         }
@@ -237,9 +237,12 @@ extension CouchDBSession {
         let tally: PushTally
     }
 
-    private static func render(_ leaf: PushedLeaf, form: DocumentRenderer.Form, whole: Bool = false)
-        -> RenderedDocument
-    {
+    private static func render(
+        _ leaf: PushedLeaf,
+        form: DocumentRenderer.Form,
+        whole: Bool = false,
+        _ blobs: BlobFiles
+    ) -> RenderedDocument {
         var options = DocumentOptions()
         options.withRevisions = true
         if whole || leaf.known.isEmpty {
@@ -247,7 +250,7 @@ extension CouchDBSession {
         } else {
             options.attachmentsSince = leaf.known
         }
-        let renderer = DocumentRenderer(options: options, form: form)
+        let renderer = DocumentRenderer(options: options, form: form, blobs: blobs)
         return renderer.render(leaf.branch, of: leaf.id, in: leaf.document.branches)
     }
 
@@ -278,7 +281,7 @@ extension CouchDBSession {
             }
             guard let leaf = leaves.first else { return [] }
             if failure.status == 412 {
-                let whole = render(leaf, form: .parts, whole: true)
+                let whole = render(leaf, form: .parts, whole: true, target.blobs)
                 return [try await writeAlone(leaf, whole, to: target, isWhole: true)]
             }
             return [try count(outcome(leaf, failure), target)]
@@ -323,12 +326,12 @@ extension CouchDBSession {
                     remote.noteWithoutParts()
                 }
             }
-            let inline = render(leaf, form: .inline, whole: isWhole)
+            let inline = render(leaf, form: .inline, whole: isWhole, target.blobs)
             try await remote.write(leaf.id, contentType: "application/json", Upload(inline, blobs: blobs))
             return try count(Outcome(leaf, bytes: bytes), target)
         } catch let failure as RemoteFailure {
             if failure.status == 412, !isWhole {
-                let whole = render(leaf, form: .parts, whole: true)
+                let whole = render(leaf, form: .parts, whole: true, target.blobs)
                 return try await writeAlone(leaf, whole, to: target, isWhole: true)
             }
             guard failure.refusesDocument || failure.isDoubtful else {

@@ -147,7 +147,9 @@ final class CouchDBServer: Sendable {
             reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
         }
         // Clients use a connection again that ends without a word.
-        if request.headers[.connection]?.lowercased() == "close", reply.header("Connection") == nil {
+        let wishes = request.headers[values: .connection].flatMap { $0.lowercased().split(separator: ",") }
+        if wishes.contains(where: { $0.trimmingCharacters(in: .whitespaces) == "close" }), !reply.closes {
+            reply.closes = true
             reply.headers.append((name: "Connection", value: "close"))
         }
         CORS(settings.requests).mark(&reply, request)

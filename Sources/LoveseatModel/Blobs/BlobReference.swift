@@ -62,6 +62,11 @@ public struct BlobReference: Hashable, Sendable {
     /// Whether the content is inflated when it is read.
     package var isCompressed: Bool { encoding == "gzip" }
 
+    /// The length of the stored bytes, in bytes; nil if the document does not contain it.
+    package var storedLength: UInt64? {
+        isCompressed ? encodedLength.flatMap { UInt64(exactly: $0) } : length
+    }
+
     /// Creates a reference from a document's property, or returns nil if the property is not an object with `"@type":
     /// "blob"` and a valid digest.
     public init?(_ value: JSONValue?) {

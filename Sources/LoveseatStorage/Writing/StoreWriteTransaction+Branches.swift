@@ -153,10 +153,6 @@ extension StoreWriteTransaction {
             verifyNewBodies(&tree, besides: current, since: before)
             try store(tree, current: current, over: record, in: collection)
         }
-        for branch in rest {
-            guard let revision = branch.history.first else { continue }
-            try keepLate(branch.body, of: revision, in: tree, id, collection)
-        }
         for index in 0..<rest.count {
             if let refusal = refusals[index] {
                 results.append(.failure(refusal))
@@ -165,6 +161,11 @@ extension StoreWriteTransaction {
             } else if let outcome = outcomes.popFirst() {
                 results.append(outcome.map { $0 || mended.contains(index) }.mapError { $0 })
             }
+        }
+        for (branch, result) in zip(rest, results.dropFirst()) {
+            // What was refused is no content of the revision that it names.
+            guard case .success = result, let revision = branch.history.first else { continue }
+            try keepLate(branch.body, of: revision, in: tree, id, collection)
         }
         return results
     }

@@ -426,7 +426,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             guard let body = current.body else {
                 throw LoveseatError(.assertionFailed, "a current revision without a body")
             }
-            var flags = RowFlags(rawValue: Int64(current.flags.subtracting(.joint).rawValue))
+            var flags = RowFlags(rawValue: Int64(current.flags.subtracting([.joint, .yielded]).rawValue))
             if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
             if tree.isTold { flags.insert(.branched) }
             if !tree.putAside.isEmpty || record?.flags.contains(.hasAncestors) == true {
