@@ -84,6 +84,9 @@ extension CouchDBServer {
             revision = try await entry.write(prepared.change) {
                 try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
             }
+        } catch let error as CouchDBError where error.status == 413 {
+            // Alone, what is too large is no more tried again than what is forbidden.
+            throw error
         } catch { throw Self.refusal(for: error, isNewEdit: isNewEdit) ?? error }
         if !isNewEdit { clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
         return saved(document.id, revision, isDeleted: document.isDeleted, entry, exchange)
