@@ -39,51 +39,68 @@ struct DocumentSource {
         }
         try FileShape.check(line, name)
         var isFirst = true
+        // Where in the line the next value begins.
+        var position = 0
         while true {
             let start = reader.number
-            let (element, rest) = try value(&line, &reader)
-            let next: [UInt8]?
-            if let rest { next = Array(rest) } else { next = try reader.nextText() }
-            if isFirst { try checkShape(of: element, isOnlyOne: next == nil) }
+            let element = try value(&line, &position, &reader)
+            var isLast = false
+            if position == line.count {
+                if let next = try reader.nextText() { (line, position) = (next, 0) } else { isLast = true }
+            }
+            if isFirst { try checkShape(of: element, isOnlyOne: isLast) }
             isFirst = false
             try body(Item(element: element, place: "\(name), line \(start)"))
-            guard let next else { return }
-            line = next
+            if isLast { return }
         }
     }
 
-    /// Reads one value, which may go on in the next lines.
-    ///
-    /// - Returns: also what is left of the last line; nil if that is blank.
-    private func value(_ text: inout [UInt8], _ reader: inout LineReader) throws -> (
-        JSONElement, ArraySlice<UInt8>?
-    ) {
+    /// Reads the value at a position, which may go on in the next lines, and moves the position to the next value or the end.
+    private func value(_ text: inout [UInt8], _ position: inout Int, _ reader: inout LineReader) throws
+        -> JSONElement
+    {
         let start = reader.number
-        // Most often a line is a document.
-        let failure: JSONError
-        do throws(JSONError) { return (try parse(text, depth: 0), nil) } catch { failure = error }
-        guard failure.reason == .truncated || failure.reason == .trailingBytes else {
-            throw error(failure, in: text, from: start)
+        if position == 0 {
+            // Most often a line is a document.
+            do throws(JSONError) {
+                let element = try parse(text, depth: 0)
+                position = text.count
+                return element
+            } catch {
+                guard error.reason == .truncated || error.reason == .trailingBytes else {
+                    throw self.error(error, in: text, from: start)
+                }
+            }
         }
-        var scanner = ValueEnd()
+        var scanner = ValueEnd(position: position)
         while scanner.end(in: text) == nil {
+            if position > 0 {
+                text.removeFirst(position)
+                position = 0
+                scanner = ValueEnd(position: 0)
+                continue
+            }
             // No text of JSON goes on in the next line.
             guard !scanner.isInString, let line = try reader.next() else {
-                var last = failure
-                do throws(JSONError) { _ = try parse(text, depth: 0) } catch { last = error }
-                throw error(last, in: text, from: start)
+                do throws(JSONError) {
+                    let element = try parse(text, depth: 0)
+                    position = text.count
+                    return element
+                } catch { throw self.error(error, in: text, from: start) }
             }
             guard text.count + line.count <= Self.maximumBytes else { throw reader.tooLong }
             text.append(0x0A)
             text += line
         }
         let end = scanner.end(in: text) ?? text.count
-        let rest = text[end...].drop(while: \.isBlank)
-        guard rest.isEmpty || rest.first == UInt8(ascii: "{") else {
-            throw error(JSONError(.trailingBytes, at: text.count - rest.count), in: text, from: start)
+        let next = text[end...].firstIndex { !$0.isBlank } ?? text.count
+        guard next == text.count || text[next] == UInt8(ascii: "{") else {
+            let value = Array(text[position...])
+            throw error(JSONError(.trailingBytes, at: next - position), in: value, from: start)
         }
-        let value = Array(text[..<end])
-        do throws(JSONError) { return (try parse(value, depth: 0), rest.isEmpty ? nil : rest) } catch {
+        let value = Array(text[position..<end])
+        position = next
+        do throws(JSONError) { return try parse(value, depth: 0) } catch {
             throw self.error(error, in: value, from: start)
         }
     }
@@ -177,11 +194,13 @@ extension UInt8 {
 
 /// Finds where an object that is not validated yet ends.
 private struct ValueEnd {
-    private var position = 0
+    private var position: Int
     private var depth = 0
     private(set) var isInString = false
     private var isEscaped = false
     private var found: Int?
+
+    init(position: Int) { self.position = position }
 
     /// The position behind the object; nil if it is not complete. The text only grows from call to call.
     mutating func end(in text: [UInt8]) -> Int? {
