@@ -15,18 +15,53 @@ let common: [SwiftSetting] =
 
 let strict = common + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
-/// Only programs parse arguments: an app need not fetch the library.
-let arguments = Target.Dependency.product(
-    name: "ArgumentParser",
-    package: "swift-argument-parser",
-    condition: .when(traits: ["CommandLine"])
-)
-
-/// Only with CouchDB's wire: an app that is built without it need not fetch the library.
-let hummingbird: [Target.Dependency] = [
-    .product(name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["CouchDB"])),
-    .product(name: "HummingbirdCore", package: "hummingbird", condition: .when(traits: ["CouchDB"])),
+/// The packages of the libraries, and the traits without which an app need not fetch them.
+let libraries: [String: (package: String, trait: String?)] = [
+    "ArgumentParser": ("swift-argument-parser", "CommandLine"),
+    "AsyncHTTPClient": ("async-http-client", "CouchDB"),
+    "Crypto": ("swift-crypto", nil), "CryptoExtras": ("swift-crypto", nil),
+    "GRDB": ("GRDB.swift", nil), "GRDBSQLite": ("GRDB.swift", nil),
+    "HTTPTypes": ("swift-http-types", "CouchDB"), "HummingbirdCore": ("hummingbird", "CouchDB"),
+    "Logging": ("swift-log", nil),
+    "NIOSSL": ("swift-nio-ssl", nil),
+    "SwiftASN1": ("swift-asn1", nil),
+    "X509": ("swift-certificates", nil),
 ]
+
+/// What a target depends on: our targets, C's, and libraries, by their names. Those of the NIO package all begin with "NIO".
+func dependencies(_ names: String) -> [Target.Dependency] {
+    names.split(whereSeparator: \.isWhitespace).map { name in
+        let name = String(name)
+        let library = libraries[name] ?? (name.hasPrefix("NIO") ? ("swift-nio", nil) : nil)
+        guard let library else { return .target(name: name) }
+        let condition = library.trait.map { TargetDependencyCondition.when(traits: [$0]) } ?? nil
+        return .product(name: name, package: library.package, moduleAliases: nil, condition: condition)
+    }
+}
+
+func library(
+    _ name: String,
+    _ names: String = "",
+    path: String? = nil,
+    resources: [Resource]? = nil,
+    settings: [SwiftSetting] = strict
+) -> Target {
+    .target(
+        name: name,
+        dependencies: dependencies(names),
+        path: path,
+        resources: resources,
+        swiftSettings: settings
+    )
+}
+
+func program(_ name: String, _ names: String, path: String? = nil) -> Target {
+    .executableTarget(name: name, dependencies: dependencies(names), path: path, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ names: String) -> Target {
+    .testTarget(name: name, dependencies: dependencies(names), swiftSettings: strict)
+}
 
 let package = Package(
     name: "loveseat",
@@ -68,380 +103,208 @@ let package = Package(
     ],
     targets: [
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
-        .target(name: "LoveseatAssertions", swiftSettings: strict),
-        .target(name: "LoveseatModel", dependencies: ["LoveseatAssertions"], swiftSettings: strict),
+        library("LoveseatAssertions"),
+        library("LoveseatModel", "LoveseatAssertions"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        .target(
-            name: "LoveseatBLIP",
-            dependencies: ["CZlib", "LoveseatAssertions"],
-            swiftSettings: strict
-        ),
-        .target(name: "LoveseatReplication", dependencies: ["LoveseatModel"], swiftSettings: strict),
-        .target(
-            name: "LoveseatBLIPReplication",
-            dependencies: ["LoveseatAssertions", "LoveseatModel", "LoveseatBLIP", "LoveseatReplication"],
-            swiftSettings: strict
+        library("LoveseatBLIP", "CZlib LoveseatAssertions"),
+        library("LoveseatReplication", "LoveseatModel"),
+        library(
+            "LoveseatBLIPReplication",
+            "LoveseatAssertions LoveseatModel LoveseatBLIP LoveseatReplication"
         ),
 
-        .target(
-            name: "LoveseatCouchDBReplication",
-            dependencies: ["LoveseatModel", "LoveseatReplication"],
-            swiftSettings: strict
-        ),
+        library("LoveseatCouchDBReplication", "LoveseatAssertions LoveseatModel LoveseatReplication"),
 
         // Multicast DNS and service discovery, without sockets.
-        .target(name: "LoveseatDiscoveryCore", dependencies: ["LoveseatModel"], swiftSettings: strict),
+        library("LoveseatDiscoveryCore", "LoveseatAssertions LoveseatModel"),
         // Its sockets, and avahi-client, where it is installed.
         .target(name: "CDiscovery"),
 
-        .target(name: "LoveseatQuery", dependencies: ["LoveseatModel"], swiftSettings: strict),
+        library("LoveseatQuery", "LoveseatAssertions LoveseatModel"),
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
         // libedit, where it is installed.
         .target(name: "CLineEditor"),
         // The C library of the platform.
-        .target(name: "LoveseatPlatform", swiftSettings: strict),
+        library("LoveseatPlatform"),
 
         // Disk.
-        .target(
-            name: "LoveseatStorage",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatQuery",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatStorage",
+            "LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatQuery GRDB GRDBSQLite Crypto"
         ),
 
         // API.
-        .target(
-            name: "LoveseatCore",
-            dependencies: [
-                "CISAL", "CZlib", "LoveseatAssertions", "LoveseatModel", "LoveseatPlatform", "LoveseatBLIP",
-                "LoveseatReplication",
-                "LoveseatBLIPReplication", "LoveseatQuery", "LoveseatStorage",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatCore",
+            """
+            CISAL CZlib LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatBLIP LoveseatReplication
+            LoveseatBLIPReplication LoveseatQuery LoveseatStorage Logging
+            """
         ),
 
         // Network.
-        .target(
-            name: "LoveseatIdentity",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "X509", package: "swift-certificates"),
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatIdentity",
+            "LoveseatModel LoveseatPlatform Crypto CryptoExtras NIOSSL SwiftASN1 X509"
         ),
-        .target(
-            name: "LoveseatNetwork",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatCore",
-                "LoveseatIdentity",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatNetwork",
+            """
+            LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatReplication LoveseatBLIPReplication
+            LoveseatCore LoveseatIdentity Crypto CryptoExtras NIOConcurrencyHelpers NIOCore NIOPosix
+            NIOHTTP1 NIOTLS NIOSSL NIOWebSocket Logging
+            """
         ),
 
-        // CouchDB's wire.
-        .target(
-            name: "LoveseatCouchDB",
-            dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
-                "LoveseatIdentity", "LoveseatNetwork", "LoveseatCouchDBReplication",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["CouchDB"])
-                ),
-            ] + hummingbird,
-            // Hummingbird's writers stay outside of actors.
-            swiftSettings: common
+        // CouchDB's wire. Hummingbird's writers stay outside of actors.
+        library(
+            "LoveseatCouchDB",
+            """
+            LoveseatAssertions LoveseatModel LoveseatReplication LoveseatStorage LoveseatCore
+            LoveseatIdentity LoveseatNetwork LoveseatCouchDBReplication Crypto Logging
+            NIOConcurrencyHelpers NIOCore NIOSSL NIOHTTP1 AsyncHTTPClient HTTPTypes
+            HummingbirdCore
+            """,
+            settings: common
         ),
 
         // Finding peers.
-        .target(
-            name: "LoveseatDiscovery",
-            dependencies: [
-                "CDiscovery", "LoveseatModel", "LoveseatPlatform", "LoveseatReplication",
-                "LoveseatBLIPReplication", "LoveseatDiscoveryCore", "LoveseatCore", "LoveseatIdentity",
-                "LoveseatNetwork",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatDiscovery",
+            """
+            LoveseatAssertions CDiscovery LoveseatModel LoveseatPlatform LoveseatReplication
+            LoveseatBLIPReplication LoveseatDiscoveryCore LoveseatCore LoveseatIdentity LoveseatNetwork
+            Logging
+            """
         ),
 
         // Face.
-        .target(
-            name: "Loveseat",
-            dependencies: ["LoveseatModel", "LoveseatCore", "LoveseatIdentity", "LoveseatNetwork"],
-            swiftSettings: strict
-        ),
+        library("Loveseat", "LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork"),
 
         // Tools.
-        .target(
-            name: "LoveseatTesting",
-            dependencies: [
-                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatQuery", "LoveseatStorage", "LoveseatCore",
-                "LoveseatIdentity", "LoveseatNetwork", "LoveseatDiscoveryCore",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatTesting",
+            """
+            LoveseatAssertions LoveseatModel LoveseatBLIP LoveseatReplication LoveseatBLIPReplication
+            LoveseatQuery LoveseatStorage LoveseatCore LoveseatIdentity LoveseatNetwork
+            LoveseatDiscoveryCore Crypto NIOCore NIOEmbedded NIOHTTP1 NIOPosix NIOWebSocket
+            """
         ),
         // Apart, so that who tests without CouchDB's wire needs no Hummingbird.
-        .target(
-            name: "LoveseatCouchDBTesting",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatCore", "LoveseatNetwork", "LoveseatCouchDB",
-                "LoveseatTesting",
-            ],
-            swiftSettings: strict
+        library(
+            "LoveseatCouchDBTesting",
+            "LoveseatModel LoveseatPlatform LoveseatCore LoveseatNetwork LoveseatCouchDB LoveseatTesting"
         ),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-        // The inspector: a local web page, its JSON API, and what `loveseat top` shows.
-        .target(
-            name: "LoveseatInspector",
-            dependencies: [
-                "LoveseatModel", "LoveseatCore", "LoveseatIdentity", "LoveseatNetwork", "LoveseatDiscovery",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ] + hummingbird,
+        // The inspector: a local web page, its JSON API, and what `loveseat top` shows. Hummingbird's writers stay outside of actors.
+        library(
+            "LoveseatInspector",
+            """
+            LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatDiscovery Logging NIOCore
+            NIOPosix HTTPTypes HummingbirdCore
+            """,
             resources: [.embedInCode("Resources")],
-            // Hummingbird's writers stay outside of actors.
-            swiftSettings: common
+            settings: common
         ),
-        .executableTarget(
-            name: "LoveseatCLI",
-            dependencies: [
-                "CLineEditor", "CQREncode", "LoveseatQuery", "Loveseat", "LoveseatCouchDB",
-                "LoveseatDiscovery", "LoveseatInspector", arguments,
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            swiftSettings: strict
+        program(
+            "LoveseatCLI",
+            """
+            LoveseatAssertions CLineEditor CQREncode LoveseatQuery Loveseat LoveseatCouchDB
+            LoveseatDiscovery LoveseatInspector ArgumentParser Logging
+            """
         ),
-        .executableTarget(
-            name: "Simulate",
-            dependencies: [
-                "LoveseatModel", "LoveseatTesting",
-                arguments,
-            ],
-            swiftSettings: strict
-        ),
+        program("Simulate", "LoveseatModel LoveseatTesting ArgumentParser"),
 
         // Tests.
-        .testTarget(
-            name: "LoveseatModelTests",
-            dependencies: [
-                "LoveseatAssertions", "LoveseatModel", "LoveseatTesting",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
-            swiftSettings: strict
+        tests("LoveseatModelTests", "LoveseatAssertions LoveseatModel LoveseatTesting Crypto"),
+        tests(
+            "LoveseatQueryTests",
+            "LoveseatModel LoveseatPlatform LoveseatQuery LoveseatStorage LoveseatTesting GRDBSQLite"
         ),
-        .testTarget(
-            name: "LoveseatQueryTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatQuery", "LoveseatStorage", "LoveseatTesting",
-                .product(name: "GRDBSQLite", package: "GRDB.swift"),
-            ],
-            swiftSettings: strict
+        tests(
+            "LoveseatCouchDBReplicationTests",
+            "LoveseatModel LoveseatReplication LoveseatCouchDBReplication"
         ),
-        .testTarget(
-            name: "LoveseatCouchDBReplicationTests",
-            dependencies: ["LoveseatModel", "LoveseatReplication", "LoveseatCouchDBReplication"],
-            swiftSettings: strict
+        tests(
+            "LoveseatCouchDBTests",
+            """
+            CZlib LoveseatModel LoveseatPlatform LoveseatStorage LoveseatCore LoveseatIdentity
+            LoveseatNetwork LoveseatCouchDBReplication LoveseatCouchDB LoveseatTesting
+            LoveseatCouchDBTesting Crypto AsyncHTTPClient NIOCore NIOHTTP1 NIOPosix NIOSSL
+            """
         ),
-        .testTarget(
-            name: "LoveseatCouchDBTests",
-            dependencies: [
-                "CZlib", "LoveseatModel", "LoveseatPlatform", "LoveseatStorage", "LoveseatCore",
-                "LoveseatIdentity", "LoveseatNetwork",
-                "LoveseatCouchDBReplication", "LoveseatCouchDB", "LoveseatTesting", "LoveseatCouchDBTesting",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(
-                    name: "AsyncHTTPClient",
-                    package: "async-http-client",
-                    condition: .when(traits: ["CouchDB"])
-                ),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
-            swiftSettings: strict
+        tests("LoveseatDiscoveryCoreTests", "LoveseatDiscoveryCore LoveseatModel"),
+        tests(
+            "LoveseatDiscoveryTests",
+            """
+            LoveseatModel LoveseatReplication LoveseatDiscoveryCore LoveseatDiscovery LoveseatCore
+            LoveseatNetwork LoveseatTesting
+            """
         ),
-        .testTarget(
-            name: "LoveseatDiscoveryCoreTests",
-            dependencies: ["LoveseatDiscoveryCore", "LoveseatModel"],
-            swiftSettings: strict
+        tests("LoveseatBLIPTests", "CZlib LoveseatModel LoveseatBLIP LoveseatTesting"),
+        tests(
+            "LoveseatReplicationTests",
+            """
+            LoveseatModel LoveseatBLIP LoveseatReplication LoveseatBLIPReplication LoveseatStorage
+            LoveseatCore LoveseatNetwork LoveseatTesting NIOCore NIOEmbedded NIOHTTP1
+            """
         ),
-        .testTarget(
-            name: "LoveseatDiscoveryTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatDiscoveryCore", "LoveseatDiscovery",
-                "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
-            ],
-            swiftSettings: strict
+        tests(
+            "ReplayTests",
+            """
+            LoveseatModel LoveseatBLIP LoveseatReplication LoveseatBLIPReplication LoveseatStorage
+            LoveseatCore LoveseatTesting
+            """
         ),
-        .testTarget(
-            name: "LoveseatBLIPTests",
-            dependencies: ["CZlib", "LoveseatModel", "LoveseatBLIP", "LoveseatTesting"],
-            swiftSettings: strict
+        tests("LoveseatStorageTests", "LoveseatModel LoveseatStorage LoveseatTesting StoreWriter GRDB"),
+        tests(
+            "LoveseatCoreTests",
+            """
+            LoveseatModel LoveseatStorage LoveseatBLIP LoveseatReplication LoveseatBLIPReplication
+            LoveseatQuery LoveseatCore LoveseatTesting GRDB
+            """
         ),
-        .testTarget(
-            name: "LoveseatReplicationTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatStorage", "LoveseatCore", "LoveseatNetwork", "LoveseatTesting",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-            ],
-            swiftSettings: strict
+        tests("LoveseatIdentityTests", "LoveseatModel LoveseatIdentity LoveseatTesting"),
+        tests(
+            "LoveseatNetworkTests",
+            """
+            LoveseatModel LoveseatPlatform LoveseatStorage LoveseatReplication LoveseatBLIPReplication
+            LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatTesting Crypto NIOConcurrencyHelpers
+            NIOCore NIOPosix NIOEmbedded NIOHTTP1 NIOSSL NIOWebSocket
+            """
         ),
-        .testTarget(
-            name: "ReplayTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatBLIP", "LoveseatReplication", "LoveseatBLIPReplication",
-                "LoveseatStorage", "LoveseatCore",
-                "LoveseatTesting",
-            ],
-            swiftSettings: strict
+        tests(
+            "LoveseatInspectorTests",
+            """
+            LoveseatModel LoveseatPlatform LoveseatReplication LoveseatStorage LoveseatCore LoveseatNetwork
+            LoveseatDiscovery LoveseatInspector LoveseatTesting LoveseatCouchDBTesting
+            """
         ),
-        .testTarget(
-            name: "LoveseatStorageTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatStorage", "LoveseatTesting", "StoreWriter",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: strict
+        tests(
+            "LoveseatCLITests",
+            """
+            LoveseatPlatform LoveseatModel LoveseatStorage LoveseatBLIP LoveseatCore LoveseatCLI
+            LoveseatNetwork LoveseatTesting GRDB NIOConcurrencyHelpers NIOCore NIOPosix
+            """
         ),
-        .testTarget(
-            name: "LoveseatCoreTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatStorage", "LoveseatBLIP", "LoveseatReplication",
-                "LoveseatBLIPReplication", "LoveseatQuery", "LoveseatCore", "LoveseatTesting",
-                .product(name: "GRDB", package: "GRDB.swift"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LoveseatIdentityTests",
-            dependencies: ["LoveseatModel", "LoveseatIdentity", "LoveseatTesting"],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LoveseatNetworkTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatStorage", "LoveseatReplication",
-                "LoveseatBLIPReplication",
-                "LoveseatCore",
-                "LoveseatIdentity", "LoveseatNetwork",
-                "LoveseatTesting",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LoveseatInspectorTests",
-            dependencies: [
-                "LoveseatModel", "LoveseatPlatform", "LoveseatReplication", "LoveseatStorage", "LoveseatCore",
-                "LoveseatNetwork", "LoveseatDiscovery", "LoveseatInspector", "LoveseatTesting",
-                "LoveseatCouchDBTesting",
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "LoveseatCLITests",
-            dependencies: [
-                "LoveseatPlatform", "LoveseatModel", "LoveseatStorage", "LoveseatBLIP", "LoveseatCore",
-                "LoveseatCLI",
-                "LoveseatNetwork", "LoveseatTesting",
-                .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            swiftSettings: strict
-        ),
-        .testTarget(
-            name: "ConvergenceTests",
-            dependencies: ["LoveseatTesting"],
-            swiftSettings: strict
-        ),
+        tests("ConvergenceTests", "LoveseatTesting"),
         // Queries against raw SQLite. Here and not among the other benchmarks, so that each build of the tests compiles it.
-        .target(
-            name: "CRawQueries",
-            dependencies: [.product(name: "GRDBSQLite", package: "GRDB.swift")],
-            path: "Benchmarks/CRawQueries"
-        ),
-        .executableTarget(
-            name: "QueryRatios",
-            dependencies: ["CRawQueries", "Loveseat", arguments],
-            path: "Benchmarks/QueryRatios",
-            swiftSettings: strict
-        ),
+        library("CRawQueries", "GRDBSQLite", path: "Benchmarks/CRawQueries", settings: []),
+        program("QueryRatios", "CRawQueries Loveseat ArgumentParser", path: "Benchmarks/QueryRatios"),
         // Gets, saves and inserts for `turns.py`.
-        .executableTarget(
-            name: "ApiSpeed",
-            dependencies: ["Loveseat"],
-            path: "Benchmarks/ApiSpeed",
-            swiftSettings: strict
-        ),
+        program("ApiSpeed", "Loveseat", path: "Benchmarks/ApiSpeed"),
         // A process that the crash test kills.
-        .executableTarget(
-            name: "StoreWriter",
-            dependencies: ["LoveseatModel", "LoveseatStorage"],
-            path: "Tests/StoreWriter",
-            swiftSettings: strict
-        ),
+        program("StoreWriter", "LoveseatModel LoveseatStorage", path: "Tests/StoreWriter"),
         // What the Autobahn test-suite speaks with.
-        .executableTarget(
-            name: "WebSocketEcho",
-            dependencies: [
-                "LoveseatModel", "LoveseatReplication", "LoveseatBLIPReplication", "LoveseatCore",
-                "LoveseatNetwork",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            path: "Tests/WebSocketEcho",
-            swiftSettings: strict
+        program(
+            "WebSocketEcho",
+            """
+            LoveseatModel LoveseatReplication LoveseatBLIPReplication LoveseatCore LoveseatNetwork NIOCore
+            NIOPosix
+            """,
+            path: "Tests/WebSocketEcho"
         ),
     ]
 )

@@ -281,6 +281,7 @@ package final class BLIPConnection {
     ///
     /// - Throws: ``BLIPError`` if the peer broke the rules; close the connection then.
     package func receive(_ bytes: [UInt8]) throws(BLIPError) {
+        // A newer peer may send frames of a type that is not known here.
         guard let frame = try decoder.decode(bytes) else { return }
         switch frame.type {
         case .request: try receiveRequest(frame)
@@ -316,6 +317,7 @@ package final class BLIPConnection {
     }
 
     private func receiveResponse(_ frame: IncomingFrame) throws(BLIPError) {
+        // A peer may answer twice, or answer a request that wants no answer.
         guard let (tag, inPieces) = awaited[frame.number] else {
             guard frame.number <= lastRequest else {
                 throw .message("an answer to request \(frame.number), which was never sent")
@@ -336,7 +338,7 @@ package final class BLIPConnection {
             return
         }
         awaited[frame.number] = nil
-        guard !isStreamed else { return }
+        if isStreamed { return }
         let whole = try whole(message, key: key)
         if whole.isTooLarge {
             events.append(.failure(tag, ReplyError("BLIP", 413, "the answer is too large")))
@@ -362,6 +364,7 @@ package final class BLIPConnection {
         guard bytes <= limits.incomingBytes + allowance else {
             throw .tooLarge("more than \(limits.incomingBytes) bytes of messages that were not asked for")
         }
+        // A frame is acknowledged only when enough of its message has come.
         guard let due else { return }
         if acknowledgement == .acknowledgeRequest, mustWait(frame.number) {
             heldAcknowledgements[frame.number] = due
@@ -427,15 +430,15 @@ package final class BLIPConnection {
     }
 
     private func receiveAcknowledgement(_ frame: IncomingFrame) {
-        // Malformed, unknown and exaggerated acknowledgements are ignored (blip.md §9, §12).
         var payload = frame.payload
+        // Malformed, unknown and exaggerated acknowledgements are ignored (blip.md §9, §12).
         guard let bytes = try? payload.readVarInt() else { return }
         let isRequest = frame.type == .acknowledgeRequest
         let matches = { (message: OutgoingMessage) in
             message.number == frame.number && message.hasBegun && (message.type == .request) == isRequest
         }
         let acknowledge = { (message: inout OutgoingMessage) in
-            guard bytes <= message.sentBytes else { return }
+            if bytes > message.sentBytes { return }
             message.unacknowledged = min(message.unacknowledged, message.sentBytes - bytes)
         }
         if var message = icebox.remove(where: matches) {

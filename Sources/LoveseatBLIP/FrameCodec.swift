@@ -194,11 +194,12 @@ package struct FrameEncoder: Sendable {
             end = frame.writeVarInt(flags.rawValue | UInt64(type.rawValue), at: end)
             let room = UnsafeMutableBufferPointer(rebasing: frame[end...])
             let deflated = payload.withUnsafeBufferPointer { deflater.deflate($0, into: room) }
+            // A deflater may fail. The frame stays empty then, which is an error below.
             guard let deflated, deflated > flushTrailer.count else { return }
             end += deflated - flushTrailer.count
             // The checksum goes where the flush ended.
             for index in 0..<RunningChecksum.size {
-                guard frame[end + index] == flushTrailer[index] else { return }
+                if frame[end + index] != flushTrailer[index] { return }
                 frame[end + index] = checksum[index]
             }
             count = end + RunningChecksum.size

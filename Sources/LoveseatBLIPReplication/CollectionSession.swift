@@ -36,7 +36,7 @@ extension ReplicationSession {
         }
 
         mutating func pumpPush(_ effects: inout SessionEffects) {
-            guard push != nil else { return }
+            if push == nil { return }
             let echoes = pull.echoes
             push?.pump(isEcho: echoes.contains, &effects)
         }
@@ -72,6 +72,7 @@ extension ReplicationSession {
 
         mutating func add(to progress: inout ReplicationProgress) {
             progress.add(pull.progress)
+            // A peer may not have subscribed, and an active side may only pull.
             guard let pushed = push?.progress else { return }
             progress.documentsPushed += pushed.documents
             progress.add(pushed)
@@ -99,12 +100,13 @@ extension ReplicationSession {
         /// Documents were fetched; some of them may have failed again.
         mutating func noteFetched(_ index: Int, _ tuning: ReplicationTuning, _ effects: inout SessionEffects)
         {
+            // A fetch may not be a retry. If the database fails, the session ends.
             guard let delay = retryDelay, let failed = effects.ask({ try $0.failures(in: index) }) else {
                 return
             }
             pull.keepUnsent(of: failed)
             retryDelay = nil
-            guard needsRetry else { return }
+            if !needsRetry { return }
             planRetry(index, after: min(2 * delay, tuning.maximumRetryDelay), &effects)
         }
 

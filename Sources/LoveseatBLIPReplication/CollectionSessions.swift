@@ -65,7 +65,7 @@ extension ReplicationSession {
         }
 
         private mutating func touch(_ index: Int) {
-            guard !accounts[index].isTouched else { return }
+            if accounts[index].isTouched { return }
             accounts[index].isTouched = true
             touched.append(index)
         }
@@ -89,7 +89,7 @@ extension ReplicationSession {
             counts.bufferedBytes = items[index].pull.bufferedBytes
             counts.expectations = items[index].pull.expectations.count
             items[index].add(to: &counts.progress)
-            guard counts != accounts[index].counts else { return }
+            if counts == accounts[index].counts { return }
             total.replace(accounts[index].counts, by: counts)
             accounts[index].counts = counts
         }

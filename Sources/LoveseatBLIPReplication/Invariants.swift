@@ -5,7 +5,7 @@ import LoveseatReplication
 /// What holds between two events of a session, whatever the peer does. Builds with `LOVESEAT_CHECKED` look at it after each event.
 extension ReplicationSession {
     func checkInvariants() {
-        guard phase != .over else { return }
+        if phase == .over { return }
         for index in collections.touched {
             collections[index].pull.checkInvariants()
             collections[index].push?.checkInvariants()
@@ -17,14 +17,14 @@ extension ReplicationSession {
 extension ReplicationSession.CollectionSessions {
     fileprivate func checkInvariants() {
         // Of many collections a sum would cost as much as what it checks saves.
-        guard count <= 16 else { return }
+        if count > 16 { return }
         invariant(sum == total, "the sum of the collections is \(sum), and was kept as \(total)")
     }
 }
 
 extension PullSession {
     fileprivate func checkInvariants() {
-        guard failure == nil else { return }
+        if failure != nil { return }
         invariant(
             listBytes == lists.values.reduce(0) { $0 + $1.bytes },
             "\(listBytes) bytes are counted of \(lists.count) lists"
@@ -77,7 +77,7 @@ extension PushSession {
     }
 
     fileprivate func checkInvariants() {
-        guard failure == nil else { return }
+        if failure != nil { return }
         let unanswered = inFlight.values.reduce(0) { sum, document in
             if case .sent(_, let parcel) = document.stage { sum + parcel.bytes } else { .min }
         }

@@ -179,7 +179,7 @@ package actor ReplicationDriver: Replication {
     }
 
     private func fire(_ timer: ReplicationTimer) {
-        guard !Task.isCancelled else { return }
+        if Task.isCancelled { return }
         timers[timer] = nil
         updateTime()
         perform(peer.timerFired(timer))
@@ -220,7 +220,7 @@ package actor ReplicationDriver: Replication {
     // MARK: Sending
 
     private func startSending() {
-        guard !isSending, !isGone, goodbye != nil || !peer.hasNothingToSend else { return }
+        if isSending || isGone || (goodbye == nil && peer.hasNothingToSend) { return }
         isSending = true
         sending = runtime.task(of: self) { await $0.send() }
     }

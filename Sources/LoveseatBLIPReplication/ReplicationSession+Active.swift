@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -31,6 +32,7 @@ extension ReplicationSession {
         }
         begin(sessions)
         for index in collections.indices where !plan.isFetch {
+            // The database failed, which ends the session.
             guard let stored = effects.ask({ try $0.checkpoint(of: index) }) else { return }
             collections[index].checkpoint?.loaded(stored)
         }
@@ -48,7 +50,7 @@ extension ReplicationSession {
     }
 
     mutating func collectionsAnswered(_ answer: Result<Message, ReplyError>) {
-        guard phase == .negotiating else { return }
+        guard phase == .negotiating else { return impossible("collections are answered when \(phase)") }
         do throws(ReplyError) {
             let answer = try GetCollectionsMessage.Answer(try answer.get())
             noteExtensions(answer.extensions)
@@ -75,10 +77,11 @@ extension ReplicationSession {
     }
 
     mutating func checkpointAnswered(_ answer: Result<Message, ReplyError>) {
-        guard phase == .negotiating else { return }
+        guard phase == .negotiating else { return impossible("a checkpoint is answered when \(phase)") }
         switch answer {
         case .success(let message):
             let answer = GetCheckpointMessage.Answer(message)
+            // A checkpoint that is not JSON counts as none.
             let json = try? JSONElement(parsing: answer.body)
             collections[0].checkpoint?.peerAnswered(json, revision: answer.revision)
         case .failure(let error) where error.code == 404 && error.domain != "BLIP":
@@ -111,10 +114,13 @@ extension ReplicationSession {
     }
 
     private mutating func startAll() {
-        guard let plan else { return }
+        guard let plan else { return impossible("a passive side starts by itself") }
         phase = .running
         for index in collections.indices {
-            guard let checkpoint = collections[index].checkpoint else { continue }
+            guard let checkpoint = collections[index].checkpoint else {
+                impossible("an active side has no checkpoint of collection \(index)")
+                continue
+            }
             let wireIndex = checkpoint.wireIndex
             effects.store.believeMarks(checkpoint.trust, in: index)
             collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
@@ -183,7 +189,9 @@ extension ReplicationSession {
             }
             collections[index].push?.revisionAnswered(number, answer, &effects)
         case .blob(let index, let handle):
-            guard case .failure(let error) = answer else { return }
+            guard case .failure(let error) = answer else {
+                return impossible("a blob comes as one whole answer")
+            }
             blobEnded(index, handle, LoveseatError(reply: error, "fetching a blob"))
         }
     }
@@ -191,8 +199,9 @@ extension ReplicationSession {
     mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {
         let digest = collections[index].pull.digest(handle)
         collections[index].pull.blobEnded(handle, error, &effects)
-        // Documents of any collection may have waited for this one.
+        // A blob that was given up still ends when the peer has sent all of it.
         guard let digest else { return }
+        // Documents of any collection may have waited for this one.
         for index in collections.indices
         where collections.mayBeBusy(index) && collections[index].pull.isWaiting(for: digest) {
             collections[index].pull.blobCame(digest)
@@ -202,12 +211,13 @@ extension ReplicationSession {
     /// Fetches documents that the feed of changes has passed.
     mutating func fetchMissed(_ index: Int) {
         let missed = collections[index].takeMissed(atMost: tuning.documentsFetched)
-        guard !missed.isEmpty else { return }
+        if missed.isEmpty { return }
         effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
     }
 
     /// Has the app resolve what earlier runs left, as many at a time as one answer holds.
     mutating func listConflicts(_ index: Int, after sequence: UInt64) {
+        // The database failed, which ends the session.
         guard let page = effects.ask({ try $0.conflicts(in: index, after: sequence) }) else { return }
         collections[index].unlistedConflicts = page.next
         for id in page.ids { resolve(index, id) }
@@ -215,7 +225,10 @@ extension ReplicationSession {
 
     /// Only an active puller takes conflicts in, and so only it resolves them.
     mutating func resolve(_ index: Int, _ id: String) {
-        guard plan?.pulls == true else { return }
+        guard plan?.pulls == true else {
+            return impossible("a side that does not pull is to resolve a conflict")
+        }
+        // The app may be resolving a conflict of this document already.
         guard collections[index].resolving.insert(id) else { return }
         effects.append(
             .resolve(ConflictNotice(collection: index, documentID: id, peer: peerKind))

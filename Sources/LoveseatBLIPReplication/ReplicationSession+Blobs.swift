@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -25,10 +26,13 @@ extension ReplicationSession {
     }
 
     private mutating func beginBlobRead(_ number: UInt64) {
-        guard let read = blobReads.removeValue(forKey: number) else { return }
+        guard let read = blobReads.removeValue(forKey: number) else {
+            return impossible("blob request \(number) waits and is not here")
+        }
         let length = answering(number) {
             try $0.blobLength(read.request.digest, of: read.request.documentID, in: read.collection)
         }
+        // The database failed, and the peer was told.
         guard let length else { return }
         guard let length else {
             let error = ReplyError("LiteCore", 7, "blob not found")
@@ -47,7 +51,9 @@ extension ReplicationSession {
 
     /// The next piece of a blob being sent. One that cannot be read ends where it stands: the peer sees that its digest is wrong.
     mutating func supplyBlob(_ number: UInt64) {
-        guard var read = blobReads[number] else { return }
+        guard var read = blobReads[number] else {
+            return impossible("more is wanted of the answer to \(number), which sends no blob")
+        }
         var bytes: [UInt8] = []
         do throws(LoveseatError) {
             bytes = try effects.store.readBlob(
@@ -78,6 +84,7 @@ extension ReplicationSession {
             let proof = answering(number) {
                 try $0.proveBlob(request.digest, nonce: request.nonce, in: index)
             }
+            // The database failed, and the peer was told.
             guard let proof else { return }
             guard let proof else { throw ReplyError("LiteCore", 7, "blob not found") }
             effects.append(.reply(Message(body: Array(proof.text.utf8)), to: number))

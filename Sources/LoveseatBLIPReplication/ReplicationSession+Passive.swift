@@ -7,6 +7,7 @@ extension ReplicationSession {
     mutating func handle(_ message: Message, number: UInt64) {
         let kind = message.kind
         if case .passive(let plan) = role, hasCollections != true, kind != .getCollections {
+            // The peer may not have the default collection, and was told; or the database failed, which ends the session.
             guard hasCollections == false || bindDefault(plan, message, number: number) else { return }
         }
         switch kind {
@@ -115,6 +116,7 @@ extension ReplicationSession {
             }
             let served = known.compactMap { $0 }
             let bound = answering(number) { try $0.bind(served, checkpoints: request.checkpoints) }
+            // The database failed, and the peer was told.
             guard let bound else { return }
             if bound.allSatisfy(\.exists) {
                 hasCollections = true
@@ -200,7 +202,7 @@ extension ReplicationSession {
             refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a pull-only replicator"))
         case .active(let plan) where !plan.pulls:
             refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a push-only replicator"))
-        default: withCollection(message, number, body)
+        case .active, .passive: withCollection(message, number, body)
         }
     }
 
@@ -256,6 +258,7 @@ extension ReplicationSession {
 
     /// Ends a subscription, and takes back what of it is still queued.
     private mutating func unsubscribe(_ index: Int) {
+        // A peer may unsubscribe twice, or without a subscription.
         guard let push = collections[index].push else { return }
         collections[index].push = nil
         effects.append(
@@ -268,6 +271,7 @@ extension ReplicationSession {
 
     /// Looks for documents that the peer has and may not have any more, if it wants to hear of them (replication.md §B.1).
     mutating func findLosses(_ index: Int) {
+        // Access may change for a peer that has not subscribed, or does not want to hear of it. An active side judges no access.
         guard case .passive(let plan) = role, plan.restrictsAccess, let push = collections[index].push,
             push.subscription?.wantsRevocations == true
         else { return }
@@ -281,6 +285,7 @@ extension ReplicationSession {
         do throws(ReplyError) {
             _ = try collection(of: message)
             let request = try GetCheckpointMessage(message)
+            // The database failed, and the peer was told.
             guard let found = answering(number, { try $0.peerCheckpoint(request.id) }) else { return }
             guard let found else {
                 return effects.append(.replyError(ReplyError("HTTP", 404), to: number, isUrgent: false))
@@ -306,6 +311,7 @@ extension ReplicationSession {
             let saved = answering(number) {
                 try $0.savePeerCheckpoint(request.body, as: id, replacing: revision)
             }
+            // The database failed, and the peer was told.
             guard let saved else { return }
             guard let saved else { throw ReplyError("HTTP", 409, "revision ID mismatch") }
             effects.append(.reply(SetCheckpointMessage.Answer(revision: saved).message, to: number))

@@ -32,6 +32,7 @@ extension ReplicationSession.CollectionSession {
         reading left: inout Int,
         _ store: any RevisionStore
     ) {
+        // A peer may not have subscribed, and a push may have read all of the feed.
         guard let push, push.hasMore else { return }
         var since = push.lastRead
         while left > 0 {
@@ -41,7 +42,7 @@ extension ReplicationSession.CollectionSession {
             for change in page.changes where push.isNews(change, pull.echoes.contains) {
                 found.add(change.documentID, in: name, isPush: true, .waits, limit: limit)
             }
-            guard page.hasMore, page.through > since else { return }
+            if !page.hasMore || page.through <= since { return }
             left -= Int(clamping: page.through - since)
             since = page.through
         }

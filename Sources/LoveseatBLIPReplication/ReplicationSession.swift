@@ -150,6 +150,7 @@ package struct ReplicationSession {
     /// All bytes of a request were handed to the transport.
     package mutating func sent(_ what: ReplyContinuation) -> [ReplicationEffect] {
         event { session in
+            // Any request is reported when it is sent; only revisions are counted until then.
             guard case .revision(let index, let number) = what else { return }
             session.collections[index].push?.transmitted(number)
         }
@@ -186,7 +187,7 @@ package struct ReplicationSession {
 
     /// What the app decides, or another connection fetches, is not the peer's silence.
     private mutating func checkSilence() {
-        guard phase != .over else { return }
+        guard phase != .over else { return impossible("a session that is over waits for its peer") }
         let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
         guard hasHeard || isOurTurn else {
             let seconds = tuning.silence / 1_000
@@ -203,7 +204,9 @@ package struct ReplicationSession {
     /// Something was saved in a collection here.
     package mutating func localChange(_ index: Int) -> [ReplicationEffect] {
         event { session in
+            // A commit may come before the peers agree on collections: a push reads it when it begins. A session that stops reads no more.
             guard session.phase == .running, session.collections.indices.contains(index) else { return }
+            // A peer may not have subscribed, and a push of one pass does not follow the feed.
             guard let push = session.collections[index].push, push.isContinuous else { return }
             session.collections[index].push?.hasMore = true
         }
@@ -212,6 +215,7 @@ package struct ReplicationSession {
     /// What the peer may have changed.
     package mutating func accessChanged() -> [ReplicationEffect] {
         event { session in
+            // Access may change before the connection is up: a subscription looks for losses when it begins.
             guard session.phase == .running else { return }
             for index in session.collections.indices { session.findLosses(index) }
         }
@@ -310,7 +314,7 @@ package struct ReplicationSession {
 
     /// Takes every collection that the event touched as far as it gets without the peer.
     private mutating func goOn() {
-        guard phase != .over else { return }
+        if phase == .over { return }
         forTouched { session, index in
             var moved: [PullSession.Moved]
             repeat {
@@ -363,7 +367,7 @@ package struct ReplicationSession {
     }
 
     mutating func fail(_ error: LoveseatError) {
-        guard phase != .over, !hasFailed else { return }
+        if phase == .over || hasFailed { return }
         hasFailed = true
         effects.append(.report(.failure(error)))
         // A peer whose collection is gone here shall ask once more, and hear which it is.
@@ -373,7 +377,7 @@ package struct ReplicationSession {
     }
 
     mutating func close(_ code: Int, _ reason: String) {
-        guard phase != .over else { return }
+        if phase == .over { return }
         finish()
         phase = .over
         effects.append(.close(code: code, reason: reason))
@@ -434,7 +438,7 @@ package struct ReplicationSession {
             }
             session.collections.count(index, isBusy: session.isBusy(index), pulls: pulls)
         }
-        guard goesOn else { return }
+        if !goesOn { return }
         let busy = collections.total.busy > 0
         guard let plan else { return report(isBusy: busy) }
         let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
@@ -472,7 +476,7 @@ package struct ReplicationSession {
                 && progress.completed &- last.completed < tuning.reportBytes
                 && progress.compared &- last.compared < tuning.reportCompared
                 && progress.isTotalKnown == last.isTotalKnown
-            guard progress != last, !isBusy || !isSmall else { return }
+            if progress == last || (isBusy && isSmall) { return }
         }
         lastReport = (isBusy, progress)
         effects.append(.report(.activity(isBusy: isBusy, progress)))

@@ -78,6 +78,7 @@ enum Main {
             try Output.standard.flush()
         } catch let error as LoveseatError {
             report(error.message, error.exitCode)
+            // The reader of the output may be gone; the command's own error is what counts.
             try? Output.standard.flush()
             Output.remark("loveseat: \(error.message)")
             exit(error.exitCode)
@@ -90,6 +91,7 @@ enum Main {
             if !(error is ExitCode), code != .success {
                 report(LoveseatCommand.message(for: error), code.rawValue)
             }
+            // The reader of the output may be gone here too.
             try? Output.standard.flush()
             LoveseatCommand.exit(withError: error)
         }
@@ -98,8 +100,10 @@ enum Main {
     /// With `--json`, a command that fails before it has printed anything prints why.
     private static func report(_ message: String, _ code: Int32) {
         let arguments = CommandLine.arguments.prefix { $0 != "--" }
-        guard arguments.contains("--json"), Output.standard.isUnused else { return }
-        try? Output.standard.line(["error": .string(message), "exitCode": JSONValue(Int(code))])
+        if arguments.contains("--json"), Output.standard.isUnused {
+            // The reader of the output may be gone; standard error says the same.
+            try? Output.standard.line(["error": .string(message), "exitCode": JSONValue(Int(code))])
+        }
     }
 
     /// Help is wrapped at the width of the terminal. Examples have at most 78 columns, and are wrapped by a narrower terminal itself, so

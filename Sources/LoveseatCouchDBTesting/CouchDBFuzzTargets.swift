@@ -14,10 +14,12 @@ public enum CouchDBFuzzTargets {
 
     /// A whole request, of whatever bytes.
     public static func http(_ bytes: [UInt8]) {
-        guard bytes.contains(where: { $0 != 0x0D && $0 != 0x0A }), let client = server.client else { return }
+        if bytes.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) { return }
+        guard let client = server.client else { preconditionFailure("the listener to fuzz has no port") }
         // It is not the listener that waits for the rest of a request that is cut.
         let request =
             bytes + Array("\r\n\r\nGET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
+        // The fuzzer's own timer interrupts, and free ports may run out.
         guard let descriptor = try? client.connect() else { return }
         defer { close(descriptor) }
         _ = request.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -46,6 +48,7 @@ public enum CouchDBFuzzTargets {
 
     /// A body; the first byte chooses the endpoint, and whether it is announced as compressed.
     public static func body(_ bytes: [UInt8]) {
+        // The empty input chooses no endpoint.
         guard let first = bytes.first else { return }
         let endpoint = endpoints[Int(first & 0x7F) % endpoints.count]
         var headers = [basic, ("Content-Type", endpoint.type)]
@@ -55,6 +58,7 @@ public enum CouchDBFuzzTargets {
 
     /// Parameters of `_changes`.
     public static func changes(_ bytes: [UInt8]) {
+        // Only printable characters without these stay inside the query.
         guard let text = headerText(bytes), !text.contains(" "), !text.contains("#") else { return }
         // The first value of a parameter counts: no feed stays open.
         check("GET", "/db/_changes?timeout=1&heartbeat=false&\(text)", [basic])
@@ -62,12 +66,14 @@ public enum CouchDBFuzzTargets {
 
     /// The `Cookie` header.
     public static func cookie(_ bytes: [UInt8]) {
+        // A header has printable characters only.
         guard let text = headerText(bytes) else { return }
         check("GET", "/db", [("Cookie", "AuthSession=\(text)")])
     }
 
     /// The `Authorization` header of a client that was challenged to use Digest.
     public static func digest(_ bytes: [UInt8]) {
+        // A header has printable characters only.
         guard let text = headerText(bytes) else { return }
         check("GET", "/db", [("Authorization", "Digest \(text)")])
     }
@@ -132,6 +138,7 @@ public enum CouchDBFuzzTargets {
 
     /// Extreme numbers wherever a request names one. The first byte chooses the request, and each further one a number.
     public static func numbers(_ bytes: [UInt8]) {
+        // The empty input chooses no request.
         guard let first = bytes.first else { return }
         let request = numbered[Int(first) % numbered.count]
         var next = 1
@@ -177,6 +184,7 @@ public enum CouchDBFuzzTargets {
         _ headers: [(String, String)],
         _ body: [UInt8]? = nil
     ) {
+        // A broken connection is no answer either.
         guard let answer = try? server.client?.send(method, path, headers, body: body) else {
             preconditionFailure("a listener does not answer to \(method) \(path): \(shown(body))")
         }

@@ -15,7 +15,9 @@ final class FuzzedServer: Sendable {
         let started = DispatchSemaphore(value: 0)
         let port = PortBox()
         Task.detached {
-            port.set(try? await Self.start())
+            do { port.set(try await Self.start()) } catch {
+                fatalError("the listener to fuzz does not start: \(error)")
+            }
             started.signal()
         }
         started.wait()
@@ -57,6 +59,7 @@ private final class KeptFolder: Sendable {
     private let scratch = Mutex<Scratch?>(nil)
     func set(_ folder: Scratch) { scratch.withLock { $0 = folder } }
     func remove() {
+        // The process ends: the system clears away what is left.
         if let path = scratch.withLock({ $0?.path }) { try? FileManager.default.removeItem(atPath: path) }
     }
 }

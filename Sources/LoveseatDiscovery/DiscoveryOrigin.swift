@@ -62,6 +62,7 @@ struct DiscoveryOrigin: Hashable, Sendable {
 
     /// Why nothing can be found or published at the moment; nil if something can, or if the task is cancelled.
     func problem() async -> LoveseatError? {
+        // Only a cancelled task gets no provider.
         guard let provider = try? await provider else { return nil }
         #if os(Linux)
         if let avahi = provider as? AvahiProvider {

@@ -94,7 +94,7 @@ final class BrowseSession: Sendable {
         try ServiceType.validate(subtypes: subtype.map { [$0] } ?? [])
         self.origin = origin
         origin.withProvider { [weak self] provider in
-            guard self != nil else { return }
+            if self == nil { return }
             let task = provider.browse(type, subtype: subtype) { [weak self] report in self?.handle(report) }
             self?.state.withLock { $0.task = task }
         }
@@ -147,6 +147,7 @@ final class BrowseSession: Sendable {
             }
             return state.table.deadline
         }
+        // No peer waits for its text, or for its return.
         guard let deadline else { return }
         queue.asyncAfter(deadline: .now() + .milliseconds(Int(max(1, deadline - now)))) { [weak self] in
             self?.checkDeadline()
@@ -154,6 +155,7 @@ final class BrowseSession: Sendable {
     }
 
     private func checkDeadline() {
+        // The deadline may have moved since the timer was set.
         guard state.withLock({ $0.table.deadline }).map({ $0 <= Self.now }) ?? false else { return }
         change { $0.advance(to: $1) }
     }

@@ -156,7 +156,7 @@ final class PeerAdvertiser: RunningAdvertisement {
         DiscoveryOrigin(method: advertisement.method, interfaces: advertisement.interfaces)
             .withProvider { [self] provider in
                 state.withLock { state in
-                    guard !state.isWithdrawn else { return }
+                    if state.isWithdrawn { return }
                     state.publication = provider.publish(service) { [weak self] in self?.handle($0) }
                 }
             }

@@ -112,6 +112,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
         let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let network = Task { for await _ in NetworkMonitor.shared.changes() { continuation.yield() } }
         let browsing = Task { [self] in
+            // A replicator with a type that is not valid stops before it waits for the network.
             guard let browser = try? PeerBrowser(type: type, method: method, interfaces: interfaces) else {
                 return
             }
@@ -178,6 +179,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
             }
         } catch {
             // It may be gone without a goodbye.
+            // Only a cancelled task gets no provider.
             if let provider = try? await origin.provider {
                 for service in services { provider.reconfirm(service) }
             }
@@ -316,6 +318,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
             var running = 0
             var failure: (any Error)?
             func startNext() {
+                // All addresses are being tried, or have failed.
                 guard let next = waiting.popFirst() else { return }
                 running += 1
                 group.addTask {
@@ -326,6 +329,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
                     }
                 }
                 group.addTask {
+                    // The group is cancelled when an address is connected to, or when the caller's task is.
                     try? await Task.sleep(for: Self.stagger)
                     return nil
                 }

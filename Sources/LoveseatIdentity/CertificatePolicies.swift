@@ -25,6 +25,7 @@ struct PinnedRootPolicy: VerifierPolicy {
     }
 
     private static func mayIssue(_ certificate: Certificate, authoritiesBelow: Int) -> Bool {
+        // An extension that cannot be read makes no authority.
         guard case .isCertificateAuthority(let limit)? = try? certificate.extensions.basicConstraints,
             limit.map({ authoritiesBelow <= $0 }) ?? true
         else { return false }
@@ -49,6 +50,7 @@ struct WildcardPolicy: VerifierPolicy {
 extension Certificate {
     /// The DNS names that the certificate is for. The common name is not one: authorities do not verify that it is a host.
     var serverNames: [String] {
+        // Names that cannot be read match no host.
         ((try? extensions.subjectAlternativeNames)?.map { Array($0) } ?? []).compactMap { name in
             guard case .dnsName(let name) = name else { return nil }
             return name

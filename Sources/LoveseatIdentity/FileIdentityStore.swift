@@ -35,8 +35,12 @@ public struct FileIdentityStore: IdentityStore {
     public func identity(label: String) throws(LoveseatError) -> TLSIdentity? {
         let path = try path(label)
         guard try check(folder.path, isFolder: true), try check(path, isFolder: false) else { return nil }
-        guard let pem = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw LoveseatError(.ioError, "cannot read the identity file \(path)")
+        let pem: String
+        do { pem = try String(contentsOfFile: path, encoding: .utf8) } catch {
+            throw LoveseatError(
+                .ioError,
+                "cannot read the identity file \(path): \(error.localizedDescription)"
+            )
         }
         do throws(LoveseatError) {
             return try TLSIdentity.importIdentity(
@@ -87,8 +91,9 @@ public struct FileIdentityStore: IdentityStore {
     /// - Throws: ``LoveseatError``: `crypto` if others have access to the folder; `ioError`.
     public func labels() throws(LoveseatError) -> [String] {
         guard try check(folder.path, isFolder: true) else { return [] }
-        guard let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path) else {
-            throw failure("list", folder.path)
+        let names: [String]
+        do { names = try FileManager.default.contentsOfDirectory(atPath: folder.path) } catch {
+            throw LoveseatError(.ioError, "cannot list \(folder.path): \(error.localizedDescription)")
         }
         return names.compactMap { name in
             name.hasSuffix(Self.suffix)

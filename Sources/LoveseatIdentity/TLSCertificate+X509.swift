@@ -46,7 +46,7 @@ extension TLSCertificate {
         self.init(checked: serializer.serializedBytes)
     }
 
-    /// Nil for bytes that were not checked, which does not happen.
+    /// Nil for a certificate of a PKCS#12 file that BoringSSL can read and X509 cannot.
     var parsed: X509.Certificate? { try? X509.Certificate(derEncoded: derBytes) }
 
     /// The subject's common name, or nil if there is none.

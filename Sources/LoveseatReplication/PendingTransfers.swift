@@ -62,7 +62,7 @@ package struct PendingTransfers: Sendable {
         limit: Int
     ) {
         if isPush { outgoing += 1 } else { incoming += 1 }
-        guard documents.count < limit else { return }
+        if documents.count >= limit { return }
         documents.append(
             PendingTransfer(collection: collection, documentID: id, isPush: isPush, stage: stage)
         )

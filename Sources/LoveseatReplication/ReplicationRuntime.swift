@@ -49,6 +49,7 @@ package struct ReplicationRuntime: Sendable {
     > {
         let clock = clock
         return task {
+            // The task was cancelled before the delay was over.
             guard (try? await clock.sleep(for: delay)) != nil else { return }
             await work()
         }

@@ -81,6 +81,7 @@ package final class ReplicationSupervisor: Sendable {
     /// Ends the current connection or attempt, if `change` returns true.
     private func interrupt(_ change: (inout State) -> Bool) {
         let interrupted = state.withLock { change(&$0) ? ($0.connecting, $0.replication) : nil }
+        // It is suspended already.
         guard let (connecting, replication) = interrupted else { return }
         connecting?.cancel()
         gate.open()

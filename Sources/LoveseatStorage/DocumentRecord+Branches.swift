@@ -112,7 +112,7 @@ package struct DocumentBranches: Sendable {
     }
 
     private mutating func noteIndices() {
-        guard leaves.count > 1 else { return }
+        if leaves.count <= 1 { return }
         indices = Dictionary(leaves.enumerated().map { ($1.id, $0) }) { first, _ in first }
     }
 

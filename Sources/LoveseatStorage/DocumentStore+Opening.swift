@@ -61,7 +61,7 @@ extension DocumentStore {
             options.ancestorBodiesKept = max(options.ancestorBodiesKept, before)
         }
         let now = options.ancestorBodiesKept
-        guard now != before else { return }
+        if now == before { return }
         try writer.writeWithoutTransaction {
             try $0.execute(
                 sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
@@ -88,6 +88,7 @@ extension DocumentStore {
             var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
             var path = "\(folder)/db.sqlite"
+            // An SQLite that takes no URIs fails here, and any other error comes again with the plain path.
             if readLock != nil, !hasLog(path),
                 (try? DatabaseQueue(path: unchangingPath(path), configuration: readOnly)) != nil
             {

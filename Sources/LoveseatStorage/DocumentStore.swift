@@ -147,7 +147,7 @@ package final class DocumentStore: Sendable {
     /// Adds the options of another opener of the same folder.
     package func tighten(_ options: Options) throws(LoveseatError) {
         ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
-        guard options.fullSync, !isFullSync, !self.options.isReadOnly else { return }
+        if !options.fullSync || isFullSync || self.options.isReadOnly { return }
         try Self.wrapping { try maintain { try $0.execute(sql: "PRAGMA synchronous = FULL") } }
         syncsFully.store(true, ordering: .releasing)
     }
@@ -162,7 +162,7 @@ package final class DocumentStore: Sendable {
     /// Keeps the bodies of revisions that are deleted from now on, even after the database is opened again: an access
     /// policy is asked about them.
     package func keepDeletedBodies() throws {
-        guard !keepsDeletedBodies.load(ordering: .relaxed) else { return }
+        if keepsDeletedBodies.load(ordering: .relaxed) { return }
         try write {
             try $0.database.execute(
                 sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, 1)",

@@ -44,6 +44,7 @@ package final class FolderLock: Sendable {
 
     package func release() {
         descriptor.withLock {
+            // A closed store has released it already when `deinit` does it again.
             guard $0 >= 0 else { return }
             // A child process that is being started still has the descriptor, so closing ours would keep the lock.
             flock($0, LOCK_UN)

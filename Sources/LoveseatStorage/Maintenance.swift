@@ -158,6 +158,7 @@ extension DocumentStore {
             _ = try writer.finish(expected: digest)
         }
         let copy = try DocumentStore.open(folder: folder)
+        // What was written is in the files of the copy, even if they are not merged into one.
         defer { try? copy.close() }
         let fresh = {
             (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined()

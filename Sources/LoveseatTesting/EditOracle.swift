@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -44,7 +45,7 @@ final class EditOracle {
 
         /// A peer lost edits, which are gone if no other one knows them.
         mutating func lose(_ numbers: Set<Int>) {
-            guard !numbers.isEmpty else { return }
+            if numbers.isEmpty { return }
             let elsewhere = known.values.reduce(into: Set()) { $0.formUnion($1) }
             for number in numbers.subtracting(elsewhere) { lose(number) }
         }
@@ -54,6 +55,7 @@ final class EditOracle {
             edits[number].isGone = true
             let revision = edits[number].revision
             twins[revision]?.removeAll { $0 == number }
+            // Nobody else made the revision, or the knowledge of it does not rest on this edit.
             guard let next = twins[revision]?.first, restsOn[revision]?.contains(number) == true else {
                 return
             }
@@ -164,6 +166,7 @@ final class EditOracle {
 
     /// Somebody edited a document: `tree` is what the peer has now, `base` the revision that was edited.
     func edited(_ peer: Int, _ key: String, _ tree: RevisionTree, base: RevisionID?) {
+        // The edit made nothing: it deleted a deleted document, or found no conflict to merge.
         guard let revision = tree.current, revision.id != base, let body = revision.body else { return }
         var history = histories[key] ?? History()
         let known = history.known[peer] ?? []
@@ -204,7 +207,9 @@ final class EditOracle {
         var history = histories[key] ?? History()
         func origin(_ id: RevisionID) -> RevisionID { history.origins[id] ?? tree.line(id).last ?? id }
         history.origins[copy] = origin(hub)
-        guard let current = tree.current?.id else { return }
+        guard let current = tree.current?.id else {
+            return impossible("peer \(peer) sends a copy of \(key), of which nothing is current")
+        }
         let original = tree.original(current)
         var united = Set([origin(hub), origin(tree.origin(of: current))])
         history.united.removeAll { other in
@@ -232,6 +237,7 @@ final class EditOracle {
 
     /// A purge forgets what only that peer knew.
     func purged(_ peer: Int, _ key: String) {
+        // The peer knew of no edit of the document.
         guard var history = histories[key], let mine = history.known.removeValue(forKey: peer) else { return }
         history.held[peer] = nil
         for number in mine { history.edits[number].isPurged = true }

@@ -183,6 +183,7 @@ final class FaultyReplica: ReplicaLayer {
         var bytes = text.bytes
         guard let index = bytes.lastIndex(where: { (0x31...0x38).contains($0) }) else { return text }
         bytes[index] ^= 1
+        // A 1 before other digits becomes a leading 0, which is not JSON.
         return (try? JSONText(bytes)) ?? text
     }
 

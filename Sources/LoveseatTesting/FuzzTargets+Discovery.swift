@@ -22,6 +22,7 @@ extension FuzzTargets {
         func advance(to end: Int64) {
             // A node that is never done would spin here.
             for _ in 0..<1_000 {
+                // The node waits for something later, or for nothing.
                 guard let deadline = node.deadline, deadline <= end else { return }
                 node.advance(to: deadline)
             }
@@ -39,7 +40,7 @@ extension FuzzTargets {
             switch event {
             case .appeared(_, let service, let link): _ = table.appeared(service, link, at: 10_000)
             case .text(_, let service, let text): _ = table.text(text, of: service, at: 10_000)
-            default: break
+            case .published, .disappeared, .resolved: break
             }
         }
         _ = table.advance(to: 100_000)

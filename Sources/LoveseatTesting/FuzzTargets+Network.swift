@@ -12,7 +12,7 @@ import NIOWebSocket
 extension FuzzTargets {
     /// What a client sends to a listener on a new connection: it gets an answer, whatever it is.
     public static func http(_ bytes: [UInt8]) {
-        // Empty lines before a request are none.
+        // Empty lines before a request are ignored. The process may have no descriptors left for the sockets.
         guard bytes.contains(where: { $0 != 0x0D && $0 != 0x0A }), let (near, far) = socketPair() else {
             return
         }
@@ -23,7 +23,9 @@ extension FuzzTargets {
                 channel.eventLoop.makeCompletedFuture { try listener.install(on: channel) }
             }
             .withConnectedSocket(near)
-        guard (try? adopted.wait()) != nil else { return }
+        do { _ = try adopted.wait() } catch {
+            preconditionFailure("a listener cannot be installed: \(error)")
+        }
         _ = bytes.withUnsafeBytes { write(far, $0.baseAddress, $0.count) }
         shutdown(far, CInt(SHUT_WR))
         var polled = pollfd(fd: far, events: Int16(POLLIN), revents: 0)
@@ -75,11 +77,13 @@ extension FuzzTargets {
                 .install(on: channel, address, nil, head: head, outcome: outcome)
             try channel.connect(to: SocketAddress(unixDomainSocketPath: "x")).wait()
         } catch { preconditionFailure("the handshake cannot begin: \(error)") }
+        // A bad answer makes the channel throw, and has to end the handshake all the same.
         _ = try? channel.writeInbound(ByteBuffer(bytes: bytes))
         channel.embeddedEventLoop.run()
         _ = try? channel.finish(acceptAlreadyClosed: true)
         guard let ending else { preconditionFailure("the server's answer leads nowhere") }
         if case .success(.redirected(let location)) = ending {
+            // A server may redirect to any text, which is refused.
             _ = try? address.redirected(to: location)
         }
     }
@@ -87,6 +91,7 @@ extension FuzzTargets {
     /// Frames of a WebSocket, to a server if the first byte is even, otherwise to a client. It makes no difference in what
     /// pieces they arrive.
     public static func webSocket(_ bytes: [UInt8]) {
+        // Fuzzers begin with no bytes at all.
         guard let first = bytes.first else { return }
         let isClient = first % 2 == 1
         let whole = WebSocketTranscript([bytes.dropFirst()], isClient: isClient)
@@ -116,6 +121,7 @@ private struct WebSocketTranscript: Equatable {
         do { try channel.connect(to: SocketAddress(unixDomainSocketPath: "x")).wait() } catch {
             preconditionFailure("a channel cannot be made: \(error)")
         }
+        // Frames may break the protocol: then the channel throws, and `end` keeps the reason.
         for piece in pieces where channel.isActive { _ = try? channel.writeInbound(ByteBuffer(bytes: piece)) }
         while let data = try? channel.readOutbound(as: ByteBuffer.self) { sent += data.readableBytesView }
         if isClient { sent = [] }

@@ -12,7 +12,9 @@ extension FuzzTargets {
                 precondition((0...text.utf8.count).contains(position), "the position is outside of the text")
             }
         }
+        // Most texts are not a list of expressions: they are refused.
         _ = try? QueryParser.parseList(text)
+        // Most texts are not a query.
         guard let query = try? QueryParser.parse(text) else { return }
         do throws(QueryError) {
             let again = try QueryParser.parse(query.text)

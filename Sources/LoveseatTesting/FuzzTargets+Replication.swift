@@ -31,6 +31,7 @@ extension FuzzTargets {
     public static func tree(_ bytes: [UInt8]) {
         let body = JSONText(canonical: ["a": 1])
         if let stored = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 }) { examine(stored) }
+        // Most bytes are not a peer's tree.
         guard let (knowledge, current) = try? TreeMessage.parse(bytes) else { return }
         let node = RevisionTree.Node(
             id: RevisionID(generation: 1, digest: [0xAA]),
@@ -39,6 +40,7 @@ extension FuzzTargets {
             body: body
         )
         var tree = RevisionTree(nodes: [node], remotes: [:])
+        // A forged tree may have a line that cannot be, or that takes too long to follow.
         guard (try? tree.merge(knowledge)) != nil else { return }
         let said = TreeMessage.body(knowledge, current: current, withCurrent: true)
         guard let again = try? TreeMessage.parse(said) else {
@@ -52,6 +54,7 @@ extension FuzzTargets {
     private static func examine(_ tree: RevisionTree) {
         guard let current = tree.current else { preconditionFailure("nothing is current") }
         _ = (tree.candidates, tree.summary, tree.knowledge)
+        // A tree may have no body at all, and a single revision that no remote has is stored without a tree.
         guard let body = current.body, let bytes = tree.encoded(current: current) else { return }
         let read = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 })
         precondition(read?.current?.id == current.id, "another revision is current after reading")
@@ -63,13 +66,16 @@ extension FuzzTargets {
         _ bytes: [UInt8],
         session: (any RevisionStore) -> ReplicationSession
     ) {
-        guard let scratch = try? Scratch(),
-            let conversation = HostileConversation(
+        // The disk may be full.
+        guard let scratch = try? Scratch() else { return }
+        let conversation: HostileConversation
+        do {
+            conversation = try HostileConversation(
                 remote: remote,
                 folder: "\(scratch.path)/blobs",
                 session: session
             )
-        else { return }
+        } catch { preconditionFailure("a conversation cannot begin: \(error)") }
         for piece in pieces(of: bytes) {
             guard conversation.say(piece) else { break }
         }
@@ -90,10 +96,9 @@ private final class HostileConversation {
     private var questions: [UInt64] = []
 
     /// `remote`: the number of the remote database; nil for the passive side.
-    init?(remote: Int?, folder: String, session: (any RevisionStore) -> ReplicationSession) {
-        guard let store = try? DocumentStore.inMemory(blobFolder: folder),
-            let collection = try? Self.fill(store)
-        else { return nil }
+    init(remote: Int?, folder: String, session: (any RevisionStore) -> ReplicationSession) throws {
+        let store = try DocumentStore.inMemory(blobFolder: folder)
+        let collection = try Self.fill(store)
         self.store = store
         let replica =
             remote.map {
@@ -109,7 +114,7 @@ private final class HostileConversation {
         line.onEvent = { [unowned self] event in
             if case .request(let number, let message) = event, !message.noReply { questions.append(number) }
         }
-        guard (try? line.connect(.mobile3)) != nil else { return nil }
+        try line.connect(.mobile3)
     }
 
     private static func fill(_ store: DocumentStore) throws -> CollectionHandle {
@@ -154,6 +159,7 @@ private final class HostileConversation {
     }
 
     func end() {
+        // After an unreadable frame this fails as `say(_:)` did.
         try? line.cut()
         precondition((try? store.check()) == [], "the database is damaged")
     }

@@ -57,6 +57,7 @@ package final class Lifeline: Sendable {
         try TooManyDescriptors.check()
         program.terminationHandler = { [self] program in
             let line = "- \(program.processIdentifier)\n"
+            // After `cut()` nobody reads it.
             writing.withLock { _ in _ = try? pipe.fileHandleForWriting.write(contentsOf: Data(line.utf8)) }
         }
         try writing.withLock { _ in
@@ -87,6 +88,7 @@ package struct TooManyDescriptors: Error, CustomStringConvertible {
 
     static func check() throws {
         #if os(Linux)
+        // A system may have no /proc. Without a free descriptor, starting the program fails by itself.
         guard let list = opendir("/proc/self/fd") else { return }
         defer { closedir(list) }
         var open = 0

@@ -12,6 +12,7 @@ package final class Scratch: Sendable {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
+    // A test may have removed it.
     deinit { try? FileManager.default.removeItem(atPath: path) }
 
     package var config: DatabaseConfiguration { DatabaseConfiguration(directory: path) }

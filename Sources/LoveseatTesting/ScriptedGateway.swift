@@ -128,7 +128,7 @@ package final class ScriptedGateway: BLIPEndpoint {
             switch event {
             case .request(let number, let message):
                 gateway.edit { $0.heard.append(message) }
-                guard !gateway.edit({ $0.isSilent }) else { return }
+                if gateway.edit({ $0.isSilent }) { return }
                 try answer(message, number)
             case .response(let tag, let message):
                 if let changes = announced.removeValue(forKey: tag) { try send(changes, message) }
@@ -136,12 +136,13 @@ package final class ScriptedGateway: BLIPEndpoint {
                     gateway.edit { $0.answered.append((change.id, nil)) }
                 }
             case .failure(let tag, let error):
+                // The peer may refuse a list of changes, of which nothing is sent then.
                 guard let change = sent.removeValue(forKey: tag) else { return }
                 gateway.edit { $0.answered.append((change.id, error)) }
-                guard error.code == 422 else { return }
+                if error.code != 422 { return }
                 // The whole body, then (replication.md §10.3).
                 try send(change, isWhole: true)
-            default: break
+            case .piece, .sent, .wantsBody: break
             }
         }
 
@@ -234,6 +235,7 @@ package final class ScriptedGateway: BLIPEndpoint {
         }
 
         private func judge(_ message: Message, _ number: UInt64) throws {
+            // Proposals that are not JSON get no verdicts, which the peer notices.
             let entries = (try? JSONElement(parsing: message.body).items.map { $0 }) ?? []
             let verdicts = gateway.edit { script in
                 entries.map { entry -> JSONValue in
@@ -253,6 +255,7 @@ package final class ScriptedGateway: BLIPEndpoint {
         }
 
         private func send(_ changes: [Change], _ answer: Message) throws {
+            // An answer may be empty: the peer wants nothing.
             let items = (try? JSONElement(parsing: answer.body).items.map { $0 }) ?? []
             for (index, change) in changes.enumerated() {
                 let isWanted = items.indices.contains(index) && items[index].kind == .array

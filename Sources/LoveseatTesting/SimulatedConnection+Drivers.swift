@@ -16,7 +16,7 @@ extension SimulatedConnection {
     }
 
     private func heard(_ report: ReplicationReport, _ end: End) {
-        guard !end.isDead else { return }
+        if end.isDead { return }
         switch report {
         case .activity(_, let progress):
             end.progress = progress
@@ -32,6 +32,7 @@ extension SimulatedConnection {
 
     private func resolve(_ notice: ConflictNotice, _ end: End) async -> LoveseatError? {
         let fails = dice.chance(plan.resolverFailures)
+        // The replication may end during the sleep, which the next line notices.
         try? await runtime.clock.sleep(for: .milliseconds(dice.int(0...20)))
         guard !end.isDead, !Task.isCancelled else {
             return LoveseatError(.conflict, "the conflict waits for the next replication")

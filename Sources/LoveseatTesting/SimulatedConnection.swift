@@ -117,6 +117,7 @@ final class SimulatedConnection: @unchecked Sendable {
 
     /// What the passive side lets the active one have is something else now.
     func accessChanged() {
+        // The connection may be over, or between two attempts.
         guard isOpen, let driver = passive?.driver else { return }
         runtime.task { await driver.accessChanged() }
     }
@@ -132,7 +133,7 @@ final class SimulatedConnection: @unchecked Sendable {
 
     /// The active side disconnects for so many milliseconds.
     func suspend(for milliseconds: Int) {
-        guard isOpen, !wasEnded else { return }
+        if !isOpen || wasEnded { return }
         supervisor.suspend()
         clock.schedule(after: milliseconds) { [self] in supervisor.resume() }
     }
@@ -145,7 +146,7 @@ final class SimulatedConnection: @unchecked Sendable {
 
     /// One side's process dies: it notices nothing more, and nothing that it kept in memory is written down.
     func crash(_ peer: SimulatedPeer) {
-        guard isOpen else { return }
+        if !isOpen { return }
         if source === peer {
             active?.isDead = true
             stop()
@@ -194,14 +195,14 @@ final class SimulatedConnection: @unchecked Sendable {
 
     func finish(_ end: End?) async {
         revisionsSent += await end?.driver?.revisionsSent ?? 0
-        // What was cancelled wakes up in this very moment.
+        // Cancelled timers wake up in this very moment. Nobody cancels this task, so the sleep does not fail.
         try? await runtime.clock.sleep(for: .milliseconds(1))
         if let time = end?.time, time.sleeping > 0 { hasLeftTimers = true }
         end?.driver = nil
     }
 
     private func endIfOver() {
-        guard isOpen, !isRunning, serving.isEmpty else { return }
+        if !isOpen || isRunning || !serving.isEmpty { return }
         isOpen = false
         surroundings.onEnd(self)
     }

@@ -37,7 +37,7 @@ final class SimulatedGuest {
     func restrict(_ plan: inout SimulatedConnection.Plan) {
         // With a filter of its own besides, it would keep what is taken from it.
         (plan.pushFilter, plan.pullFilter) = (nil, nil)
-        guard !isRestricted else { return }
+        if isRestricted { return }
         let (rights, seen) = (rights, rights.read)
         plan.filter = { candidate, _ in rights.isIn(seen, candidate.documentID, candidate.body) }
         plan.filterVersion = "\(keepsVersion ? 0 : filterVersion)"

@@ -52,6 +52,7 @@ final class SimulatedPeer: @unchecked Sendable {
 
     /// Stops its server in good order, and listens again after so many milliseconds.
     func restartServer(after milliseconds: Int, _ clock: VirtualClock, _ runtime: ReplicationRuntime) {
+        // Two restarts may overlap: it does not listen yet.
         guard let old = server else { return }
         server = nil
         runtime.task { await old.stop() }
@@ -67,7 +68,7 @@ final class SimulatedPeer: @unchecked Sendable {
 
     /// As ``sync(_:)``, where the engine asked for it. A peer that never loses power needs none.
     func reachedDisk(_ oracle: EditOracle) {
-        guard durable != nil else { return }
+        if durable == nil { return }
         do { try sync(oracle) } catch {
             preconditionFailure("a simulated database cannot be copied: \(error)")
         }
@@ -75,6 +76,7 @@ final class SimulatedPeer: @unchecked Sendable {
 
     /// Every commit since the last ``sync(_:)`` is gone.
     func losePower(_ oracle: EditOracle) throws {
+        // Its first sync failed, and was reported.
         guard let durable else { return }
         try store.restore(durable.store)
         collections = collections.map { store.collection($0.name) ?? $0 }
@@ -136,6 +138,7 @@ final class SimulatedPeer: @unchecked Sendable {
 
     /// A document's tree; nil if there is none.
     func tree(_ id: String, in collection: Int) -> RevisionTree? {
+        // A tree that cannot be read counts as none here. `check()` reports it in the end.
         (try? store.readRows { try $0.record(id, in: collections[collection])?.tree() }) ?? nil
     }
 

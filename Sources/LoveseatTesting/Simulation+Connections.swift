@@ -37,7 +37,7 @@ extension SimulationRun {
         let isLinked = connections.contains {
             $0.source.index == edge.source && $0.target.index == edge.target
         }
-        guard !isQuiescing, !isLinked else { return }
+        if isQuiescing || isLinked { return }
         var plan = SimulatedConnection.Plan()
         switch generator.int(0...5) {
         case 0: plan.pulls = false

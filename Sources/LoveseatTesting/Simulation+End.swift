@@ -73,7 +73,7 @@ extension SimulationRun {
 
     private func compare() throws {
         try checkStores()
-        guard !mayDisagree else { return }
+        if mayDisagree { return }
         try compareGuests()
         let peers = guests.isEmpty ? peers : peers.filter { !isGuest($0) }
         for collection in peers[0].collections.indices {
@@ -138,7 +138,7 @@ extension SimulationRun {
 
     /// Asks the oracle. Where an app merges, what is left is nobody's edit.
     private func judgeLosses(_ collection: Int) {
-        guard !merges, verdicts.isEmpty else { return }
+        if merges || !verdicts.isEmpty { return }
         for number in 0...40 {
             let id = "doc\(number)"
             // A peer that lacks a tombstone must not hide what the others show.
@@ -163,6 +163,7 @@ extension SimulationRun {
 
     /// Where only one peer ever edited a document, what it wrote last is what everybody has.
     private func checkSoleEditor(_ key: String, _ state: SimulatedPeer.DocumentState) {
+        // Several peers edited it, or a purge or a power loss took edits away.
         guard let entry = soleEditors[key] ?? nil else { return }
         if let body = entry.body {
             if state.isDeleted || state.body != body {

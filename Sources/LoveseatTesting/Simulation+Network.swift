@@ -7,7 +7,7 @@ import LoveseatStorage
 extension SimulationRun {
     /// Has a replication connect again by itself.
     func persist(_ plan: inout SimulatedConnection.Plan) {
-        guard !worlds.isDisjoint(with: [.network, .power]), worldDice.chance(0.6) else { return }
+        if worlds.isDisjoint(with: [.network, .power]) || !worldDice.chance(0.6) { return }
         if worlds.contains(.power) { plan.isContinuous = plan.documentIDs == nil }
         plan.attempts = plan.isContinuous ? nil : 10
         plan.connectDelay = worldDice.pick([0...0, 0...500])
@@ -17,7 +17,7 @@ extension SimulationRun {
         for _ in 0..<worldDice.int(1...4) {
             let (number, length) = (worldDice.int(0...1_000), worldDice.int(1...5_000))
             at(0...20_000) { [unowned self] in
-                guard !connections.isEmpty else { return }
+                if connections.isEmpty { return }
                 let connection = connections[number % connections.count]
                 trace("suspend \(connection.source.index)>\(connection.target.index) for \(length)")
                 connection.suspend(for: length)

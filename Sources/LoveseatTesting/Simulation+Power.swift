@@ -7,10 +7,11 @@ extension SimulationRun {
     func schedulePowerLosses() {
         var power = SeededGenerator(seed: simulation.seed ^ 0x706F_7765_72)
         let isOften = worlds.contains(.power)
-        guard simulation.losesPower, power.chance(0.5) || isOften else { return }
+        if !simulation.losesPower { return }
+        if !power.chance(0.5), !isOften { return }
         let losesHubs = hubs > 0 && power.chance(0.5)
         let losers = peers.filter { $0.isHub == losesHubs && !sharesGrants($0) }
-        guard !losers.isEmpty else { return }
+        if losers.isEmpty { return }
         for peer in losers {
             sync(peer)
             for _ in 0..<power.int(isOften ? 20...40 : 0...3) {
@@ -31,7 +32,7 @@ extension SimulationRun {
     /// What was acknowledged just now is lost, and no checkpoint covers it.
     func pushed(over connection: SimulatedConnection) {
         let peer = connection.target
-        guard worlds.contains(.power), peer.durable != nil, worldDice.chance(0.2) else { return }
+        if !worlds.contains(.power) || peer.durable == nil || !worldDice.chance(0.2) { return }
         clock.schedule(after: worldDice.int(0...300)) { [unowned self] in
             if !isQuiescing { losePower(peer) }
         }

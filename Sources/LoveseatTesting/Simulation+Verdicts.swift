@@ -1,10 +1,11 @@
+import LoveseatAssertions
 import LoveseatModel
 import LoveseatStorage
 
 /// Histories in which every peer has a resolver of its own, and people decide too, each as they like.
 extension SimulationRun {
     func drawVerdicts() {
-        guard worlds.contains(.verdicts) else { return }
+        if !worlds.contains(.verdicts) { return }
         let shared = worldDice.chance(0.2) ? worldDice.pick(SimulatedVerdict.allCases) : nil
         for peer in peers where !peer.isHub && !isGuest(peer) {
             let verdict = worldDice.pick(SimulatedVerdict.allCases)
@@ -32,7 +33,7 @@ extension SimulationRun {
             let id = "doc\(number)"
             if let versions = versions(of: id, at: peer, in: collection) { conflicts.append((id, versions)) }
         }
-        guard !conflicts.isEmpty else { return }
+        if conflicts.isEmpty { return }
         let conflict = worldDice.pick(conflicts)
         let (id, kept) = (conflict.id, worldDice.pick(conflict.versions))
         let edit: JSONText? =
@@ -40,9 +41,11 @@ extension SimulationRun {
         trace("\(peer.index) decides \(collection)/\(id) for \(kept)")
         try peer.store.write { transaction in
             let handle = peer.collections[collection]
-            guard let record = try transaction.record(id, in: handle) else { return }
+            guard let record = try transaction.record(id, in: handle) else {
+                return impossible("peer \(peer.index) has versions of \(id), and no record")
+            }
             _ = try transaction.settle(record, in: handle, keeping: kept, edit: edit)
-            guard simulation.fault == .deleteWhatIsKept else { return }
+            if simulation.fault != .deleteWhatIsKept { return }
             _ = try transaction.save(
                 id,
                 in: handle,
@@ -67,7 +70,7 @@ extension SimulationRun {
 
     /// What a feed lists, every way of fetching serves.
     func judgeLists(_ unserved: (SimulatedPeer) throws -> [String]) {
-        guard report.problems.isEmpty || simulation.fault != nil else { return }
+        if !report.problems.isEmpty, simulation.fault == nil { return }
         do { for peer in peers { report.problems += try unserved(peer) } } catch {
             report.problems.append("the leaves of a database cannot be read: \(error)")
         }
@@ -75,7 +78,7 @@ extension SimulationRun {
 
     /// A document that somebody made and nobody deleted is there, whoever decided what about it.
     func judgeVersions() {
-        guard report.problems.isEmpty || simulation.fault != nil else { return }
+        if !report.problems.isEmpty, simulation.fault == nil { return }
         for key in oracle.undeleted {
             guard let collection = Int(key.prefix(1)) else { continue }
             let id = String(key.dropFirst(2))

@@ -213,6 +213,7 @@ extension SimulationRun {
         let wanted = guest.rights.read.union([missing])
         guest.rights.change(read: wanted, write: wanted)
         guest.filterVersion += 1
+        // An app may let its connections go on with the filter that they have.
         guard worldDice.chance(0.5) else { return }
         for connection in connections where connection.source === guest.peer { connection.cut() }
     }
@@ -264,6 +265,7 @@ extension SimulationRun {
     func inspector(of peer: SimulatedPeer) -> ((String, RevisionTree) -> Void)? {
         guard let guest = guests.first(where: { $0.peer === peer }) else { return nil }
         return { [unowned self] id, tree in
+            // A guest that everything works for holds only what it may see.
             guard let seen = guest.forbiddenContent(id, tree) else { return }
             report.problems.append("\(id): SEEN \(seen) by guest \(peer.index), which never might")
         }

@@ -144,6 +144,7 @@ final class SimulationRun: @unchecked Sendable {
             ).path
     }
 
+    // The run may have failed before it created the folder.
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     func run() throws -> Simulation.Report {

@@ -106,7 +106,8 @@ struct FirstStepsTests {
         let mistyped = [["a", "dd"], ["a", "d", "--collection", "mistyped"], ["aa", "d"]]
         for words in mistyped {
             let said = try folder.run(["set", words[0], words[1], "n=2"] + words.dropFirst(2))
-            #expect(said.status == 66 && !said.errors.isEmpty, "\(words)")
+            #expect(said.status == 66, "\(words)")
+            #expect(!said.errors.isEmpty, "\(words)")
         }
         #expect(try folder.run("ls", "a").lines == ["d"])
         #expect(try folder.run("info", "a", "--json").output.contains("mistyped") == false)
@@ -174,7 +175,8 @@ struct FirstStepsTests {
         try folder.run("create", "a")
         let said = try folder.run("serve", "a", "--no-tls", "--interface", "192.0.2.7", "--port", "45678")
         #expect(said.status != 0)
-        #expect(said.errors.contains("192.0.2.7") && said.errors.contains("45678"), "\(said.errors)")
+        #expect(said.errors.contains("192.0.2.7"), "\(said.errors)")
+        #expect(said.errors.contains("45678"), "\(said.errors)")
     }
 
     // MARK: Answers for programs
@@ -188,7 +190,8 @@ struct FirstStepsTests {
         ]
         for arguments in cases {
             let said = try folder.run(arguments)
-            #expect(said.status != 0 && said.lines.count == 1)
+            #expect(said.status != 0)
+            #expect(said.lines.count == 1)
             let answer = try JSONSerialization.jsonObject(with: Data(said.output.utf8)) as? [String: Any]
             #expect(answer?["exitCode"] as? Int == Int(said.status), "\(arguments) \(said.output)")
             #expect((answer?["error"] as? String)?.isEmpty == false)
@@ -196,7 +199,9 @@ struct FirstStepsTests {
         // What was printed before is not followed by another object.
         try folder.run("create", "a")
         let late = try folder.run("sync", "a", "ws://127.0.0.1:1/x", "--json")
-        #expect(late.status == 69 && late.lines.count == 1 && late.output.contains("\"pushed\":0"))
+        #expect(late.status == 69)
+        #expect(late.lines.count == 1)
+        #expect(late.output.contains("\"pushed\":0"))
     }
 
     @Test func `lists are printed as JSON`() throws {
@@ -222,7 +227,8 @@ struct FirstStepsTests {
         let indexes = try objects("index", "list", "a", "--json")
         #expect(indexes.map { $0["name"] as? String } == ["n", "words"])
         #expect(indexes.map { $0["collection"] as? String } == ["_default._default", "x.y"])
-        #expect(indexes[0]["where"] as? String == "n > 0" && indexes[1]["language"] as? String == "en")
+        #expect(indexes[0]["where"] as? String == "n > 0")
+        #expect(indexes[1]["language"] as? String == "en")
         let lines = try folder.run("index", "list", "a").lines
         #expect(lines == ["n\tvalue\tn\twhere n > 0", "words\tfull-text\ttext\tlanguage en\tin x.y"])
         #expect(
@@ -249,7 +255,8 @@ struct FirstStepsTests {
             ["import", "a", "in"], ["check", "a"], ["put", "b", "x", "{}"], ["sync", "a", "--local-db", "b"],
         ] {
             let said = try folder.run(words + ["--quiet"])
-            #expect(said.status == 0 && said.errors.isEmpty, "\(words): \(said.errors)")
+            #expect(said.status == 0, "\(words): \(said.errors)")
+            #expect(said.errors.isEmpty, "\(words): \(said.errors)")
         }
     }
 

@@ -24,7 +24,8 @@ struct SecureSyncTests {
         #expect(try folder.run("get", "b", "d").output.contains("\"n\": 1"))
         // Each mistake has its exit code and says what to do.
         let unpinned = try run("pull", "b", server.url, "--user", "ana")
-        #expect(unpinned.status == 77 && unpinned.errors.contains(server.pin))
+        #expect(unpinned.status == 77)
+        #expect(unpinned.errors.contains(server.pin))
         let wrongPin = try run("pull", "b", server.url, "--pin", String(repeating: "ab", count: 32))
         #expect(wrongPin.status == 77)
         #expect(try run("pull", "b", server.url, "--pin", "abc").status == 64)
@@ -84,7 +85,8 @@ struct SecureSyncTests {
         #expect(try run("serve", "b", "--access", "wrong.json").status == 64)
         try folder.write("{\"ana\":", to: "broken.json")
         let broken = try run("serve", "b", "--access", "broken.json")
-        #expect(broken.status == 65 && broken.errors.contains("broken.json"), "\(broken)")
+        #expect(broken.status == 65, "\(broken)")
+        #expect(broken.errors.contains("broken.json"), "\(broken)")
         #expect(server.interrupt() == 0)
     }
 
@@ -121,7 +123,8 @@ struct PairCommandTests {
         show.waitUntilExit()
         #expect(show.terminationStatus == 0)
         let drawn = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        #expect(drawn.contains("█▀") && drawn.contains("paired with \(ProcessInfo.processInfo.hostName)"))
+        #expect(drawn.contains("█▀"))
+        #expect(drawn.contains("paired with \(ProcessInfo.processInfo.hostName)"))
         #expect(try folder.run("pair", "use", "b", words[0], environment: other).status != 0)
         let port = try #require(URL(string: words[2])?.port)
         let server = try folder.serveSecurely("a", ["--paired", "--port", "\(port)"], environment: one)
@@ -153,11 +156,13 @@ struct StandardStreamTests {
         let program = try CommandLineFolder.program.path
         let done = try folder.run("sync", "a", "exec:'\(program)' serve-stdio b", "--json")
         #expect(done.status == 0)
-        #expect(done.output.contains("\"pushed\":500") && done.output.contains("\"pulled\":1"))
+        #expect(done.output.contains("\"pushed\":500"))
+        #expect(done.output.contains("\"pulled\":1"))
         #expect(try folder.run("export", "a").output == folder.run("export", "b").output)
         // A child that cannot serve, and one that is no peer.
         let missing = try folder.run("sync", "a", "exec:'\(program)' serve-stdio nowhere")
-        #expect(missing.status == 69 && missing.errors.contains("nowhere"))
+        #expect(missing.status == 69)
+        #expect(missing.errors.contains("nowhere"))
         #expect(try folder.run("sync", "a", "exec:echo hello").status != 0)
         #expect(try folder.run("serve-stdio", "b").status != 0)
     }

@@ -90,7 +90,8 @@ struct ServeOptionsTests {
         let server = try folder.serve("drop", "--write-only")
         #expect(try folder.run("push", "db", server.url).status == 0)
         let pull = try folder.run("pull", "db", server.url)
-        #expect(pull.status != 0 && pull.errors.contains("push-only"))
+        #expect(pull.status != 0)
+        #expect(pull.errors.contains("push-only"))
         #expect(server.interrupt() == 0)
         #expect(try folder.run("ls", "drop").lines == ["d"])
     }
@@ -117,7 +118,8 @@ struct ServeOptionsTests {
     @Test func `lists may have blanks around their commas`() throws {
         #expect(try folder.run("create", "lists", "--collections", "a.b , c.d").status == 0)
         let info = try folder.run("info", "lists", "--json").output
-        #expect(info.contains("\"a.b\"") && info.contains("\"c.d\""))
+        #expect(info.contains("\"a.b\""))
+        #expect(info.contains("\"c.d\""))
         for id in ["x", "y", "z"] { try folder.run("put", "lists", id, "{}") }
         #expect(try folder.run("create", "copy").status == 0)
         let push = try folder.run(

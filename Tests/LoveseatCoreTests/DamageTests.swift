@@ -67,7 +67,8 @@ struct DamageTests {
         try Data(changed).write(to: URL(filePath: file("near")))
         let far = try scratch.database("far")
         let errors = try await push(try scratch.database("near"), far)
-        #expect(errors.count == 600 && Set(errors.values.map(\.code)) == [.corruptRevisionData])
+        #expect(errors.count == 600)
+        #expect(Set(errors.values.map(\.code)) == [.corruptRevisionData])
         #expect(try far.defaultCollection().count == 300)
     }
 

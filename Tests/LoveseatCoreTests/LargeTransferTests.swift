@@ -257,9 +257,8 @@ import Testing
     @Test func `a folder that takes no file is an error that names it`() {
         let file = SpillFile(folder: "\(scratch.path)/nowhere")
         let error = #expect(throws: LoveseatError.self) { try file.append([1], to: 1) }
-        #expect(
-            error?.code == .init(Int(ENOENT), domain: .posix) && error?.message.contains("nowhere") == true
-        )
+        #expect(error?.code == .init(Int(ENOENT), domain: .posix))
+        #expect(error?.message.contains("nowhere") == true)
     }
 
     // MARK: Filters

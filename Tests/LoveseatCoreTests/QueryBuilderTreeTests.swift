@@ -184,6 +184,7 @@ struct QueryBuilderTreeTests {
             DataSource.collection(cities)
         )
         let parsed = try? QueryParser.parse("SELECT \(text) AS x FROM cities")
-        #expect(parsed != nil && query.statement.tree == parsed, "\(text) and \(query.statement.tree.text)")
+        #expect(parsed != nil, "\(text) and \(query.statement.tree.text)")
+        #expect(query.statement.tree == parsed, "\(text) and \(query.statement.tree.text)")
     }
 }

@@ -99,8 +99,10 @@ import Testing
         }
         let some = replicator { $0.documentIDs = ["here3", "there7", "neither"] }
         #expect(await run(some).error == nil)
-        #expect(here.count == 21 && there.count == 21)
-        #expect(try there.document(id: "here3") != nil && here.document(id: "there7") != nil)
+        #expect(here.count == 21)
+        #expect(there.count == 21)
+        #expect(try there.document(id: "here3") != nil)
+        #expect(try here.document(id: "there7") != nil)
         // Another list has a checkpoint of its own.
         #expect(await run(replicator { $0.documentIDs = ["here4"] }).progress.documents == 1)
     }
@@ -252,7 +254,8 @@ import Testing
         }
         #expect(await run(replicator).error == nil)
         #expect(calls.withLock { $0 } == 2)
-        #expect(try here.document(id: "d")?["late"] == 1 && here.document(id: "d")?["merged"] == 1)
+        #expect(try here.document(id: "d")?["late"] == 1)
+        #expect(try here.document(id: "d")?["merged"] == 1)
         #expect(try here.contents() == there.contents())
     }
 
@@ -349,7 +352,8 @@ import Testing
         for number in 0..<20 { try collection.save(Document(id: "again\(number)")) }
         #expect(await sync(collection) == nil)
         #expect(try collection.contents() == there.contents())
-        #expect(collection.count == 79 && there.count == 79)
+        #expect(collection.count == 79)
+        #expect(there.count == 79)
         try await database.close()
     }
 

@@ -186,7 +186,8 @@ struct SavedDocumentTests {
         let error = #expect(throws: LoveseatError.self) {
             try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10))
         }
-        #expect(error?.code == .notOpen && error?.message.contains("deleted") == true)
+        #expect(error?.code == .notOpen)
+        #expect(error?.message.contains("deleted") == true)
     }
 
     @Test func `the first documents of a collection that was made anew are replicated`() async throws {

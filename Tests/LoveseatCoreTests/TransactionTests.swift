@@ -158,7 +158,8 @@ struct TransactionTests {
         try first.read { _ in
             try second.read { _ in expectError(.transactionNotClosed) { try first.read { _ in } } }
         }
-        #expect(here.count == 1 && there.count == 2)
+        #expect(here.count == 1)
+        #expect(there.count == 2)
     }
 
     @Test func `a closure that waits for another thread's save gets busy, not a deadlock`() throws {

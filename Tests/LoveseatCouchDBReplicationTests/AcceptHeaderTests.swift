@@ -5,14 +5,17 @@ import Testing
     @Test func `an absent or blank header accepts everything and names nothing`() {
         for text in [nil, "", " \t"] {
             let accept = AcceptHeader(text)
-            #expect(accept.allows("a", "b") && !accept.names("a", "b"))
+            #expect(accept.allows("a", "b"))
+            #expect(!accept.names("a", "b"))
         }
     }
 
     @Test func `wildcards allow but do not name`() {
         let accept = AcceptHeader("multipart/*, text/plain")
-        #expect(accept.allows("Multipart", "Related") && !accept.names("multipart", "related"))
-        #expect(accept.allows("text", "plain") && accept.names("TEXT", "plain"))
+        #expect(accept.allows("Multipart", "Related"))
+        #expect(!accept.names("multipart", "related"))
+        #expect(accept.allows("text", "plain"))
+        #expect(accept.names("TEXT", "plain"))
         #expect(!accept.allows("text", "html"))
         #expect(AcceptHeader("*/*").allows("a", "b"))
     }
@@ -23,8 +26,10 @@ import Testing
             "multipart/mixed;q=0, multipart/*;q=0.5, */*;q=0.1",
         ] {
             let accept = AcceptHeader(text)
-            #expect(!accept.allows("multipart", "mixed") && !accept.names("multipart", "mixed"))
-            #expect(accept.quality("multipart", "related") == 0.5 && accept.quality("a", "b") == 0.1)
+            #expect(!accept.allows("multipart", "mixed"))
+            #expect(!accept.names("multipart", "mixed"))
+            #expect(accept.quality("multipart", "related") == 0.5)
+            #expect(accept.quality("a", "b") == 0.1)
         }
     }
 
@@ -43,8 +48,10 @@ import Testing
         let accept = AcceptHeader(
             "junk, , a/b c/d, *;q=.2, x/y;z=\"1,2\", application/json;;, multipart/mixed;q"
         )
-        #expect(accept.allows("application", "json") && accept.allows("x", "y"))
-        #expect(!accept.allows("a", "b") && !accept.allows("multipart", "mixed"))
+        #expect(accept.allows("application", "json"))
+        #expect(accept.allows("x", "y"))
+        #expect(!accept.allows("a", "b"))
+        #expect(!accept.allows("multipart", "mixed"))
     }
 
     @Test func `ranges after the hundredth are ignored`() {

@@ -9,7 +9,9 @@ import Testing
         let body = ParsedBody(Self.plain)
         #expect(body.texts == ["{}", "xyz"])
         #expect(body.parts.map(\.fields) == [["Content-Type=application/json"], ["A=b"]])
-        #expect(body.parts.allSatisfy(\.isComplete) && body.wasClosed && body.endedCount == 1)
+        #expect(body.parts.allSatisfy { $0.isComplete })
+        #expect(body.wasClosed)
+        #expect(body.endedCount == 1)
     }
 
     @Test func `events come in the order of the body`() throws {
@@ -34,7 +36,8 @@ import Testing
     func `everything after the closing boundary is ignored`(_ epilogue: String) {
         let body = ParsedBody(Self.plain + epilogue)
         #expect(body.texts == ["{}", "xyz"])
-        #expect(body.wasClosed && body.endedCount == 1)
+        #expect(body.wasClosed)
+        #expect(body.endedCount == 1)
     }
 
     @Test func `blanks and tabs may follow a boundary`() {
@@ -52,7 +55,10 @@ import Testing
     @Test func `a body with only the closing boundary has no parts`() {
         for text in ["--B--", "\r\n--B--", "--B--\r\n", "preamble\r\n--B--"] {
             let body = ParsedBody(text)
-            #expect(body.error == nil && body.parts.isEmpty && body.wasClosed && body.endedCount == 1)
+            #expect(body.error == nil)
+            #expect(body.parts.isEmpty)
+            #expect(body.wasClosed)
+            #expect(body.endedCount == 1)
         }
     }
 
@@ -76,7 +82,8 @@ import Testing
     func `boundaries may begin with dashes and have punctuation`(_ boundary: String) {
         let text = "\r\n--\(boundary)\r\n\r\n1\r\n--\(boundary)\r\n\r\n2--\(boundary)\r\n-\r\n--\(boundary)--"
         let body = ParsedBody(text, boundary: boundary)
-        #expect(body.texts == ["1", "2--\(boundary)\r\n-"] && body.wasClosed)
+        #expect(body.texts == ["1", "2--\(boundary)\r\n-"])
+        #expect(body.wasClosed)
     }
 
     @Test func `a line that begins with the boundary and goes on is data`() {
@@ -105,13 +112,17 @@ import Testing
         ] {
             let body = ParsedBody("--B\r\n\r\nabc\(tail)")
             #expect(body.texts == [data] && body.parts[0].isComplete)
-            #expect(body.error == nil && !body.wasClosed && body.endedCount == 0)
+            #expect(body.error == nil)
+            #expect(!body.wasClosed)
+            #expect(body.endedCount == 0)
         }
     }
 
     @Test func `a body that ends right after the headers has an empty part`() {
         let body = ParsedBody("--B\r\nA: b\r\n\r\n")
-        #expect(body.texts == [""] && body.error == nil && !body.wasClosed)
+        #expect(body.texts == [""])
+        #expect(body.error == nil)
+        #expect(!body.wasClosed)
     }
 
     @Test func `data events share the storage of the input`() throws {

@@ -58,7 +58,8 @@ import Testing
 
     @Test func `a body without parts is the closing delimiter`() throws {
         let layout = try MultipartLayout<Int>(.mixed, boundary: "B")
-        #expect(render(layout) { _ in [] } == Array("--B--".utf8) && layout.length == 5)
+        #expect(render(layout) { _ in [] } == Array("--B--".utf8))
+        #expect(layout.length == 5)
     }
 
     @Test func `a nested body is read by a second parser, and the length is exact`() throws {
@@ -82,7 +83,8 @@ import Testing
             ]
         )
         let nested = ParsedBody([body.parts[1].data[...]], boundary: "--inner")
-        #expect(nested.texts == ["{\"b\":2}", "\r\n--o"] && nested.wasClosed)
+        #expect(nested.texts == ["{\"b\":2}", "\r\n--o"])
+        #expect(nested.wasClosed)
     }
 
     @Test(arguments: ["a", "a--", "a--b", "a-"])
@@ -103,7 +105,8 @@ import Testing
         for length in [-1, Int.min, Int.max, Int.max - (1 << 40)] {
             #expect(throws: MultipartError.invalidLength) { try layout.append(.json, 2, length: length) }
         }
-        #expect(layout == before && layout.length > 1 << 40)
+        #expect(layout == before)
+        #expect(layout.length > 1 << 40)
     }
 
     @Test(arguments: names)
@@ -119,9 +122,11 @@ import Testing
         }
         #expect(headers.fields.map(\.name) == ["Content-Disposition", "Content-Type", "Content-Length"])
         #expect(headers.filename.map { Array($0.utf8) } == Array(name.utf8))
-        #expect(events.count == 3 && layout.length == bytes.count)
+        #expect(events.count == 3)
+        #expect(layout.length == bytes.count)
         #expect(bytes.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x0D || $0 == 0x0A })
-        #expect(bytes.count { $0 == 0x0A } == 6 && bytes.count { $0 == 0x0D } == 6)
+        #expect(bytes.count { $0 == 0x0A } == 6)
+        #expect(bytes.count { $0 == 0x0D } == 6)
     }
 
     @Test func `a content type or encoding that a header cannot carry is replaced`() {
@@ -130,14 +135,16 @@ import Testing
             let headers = PartHeaders(
                 MultipartAttachment(name: "a", contentType: type, length: 1, encoding: "a\r\nb: c")
             )
-            #expect(headers["Content-Type"] == "application/octet-stream" && headers.fields.count == 3)
+            #expect(headers["Content-Type"] == "application/octet-stream")
+            #expect(headers.fields.count == 3)
         }
     }
 
     @Test func `a name that is too long for the headers is left out`() {
         for name in [String(repeating: "x", count: 9_000), String(repeating: "é", count: 4_500)] {
             let headers = PartHeaders(MultipartAttachment(name: name, contentType: "a/b", length: 1))
-            #expect(headers["Content-Disposition"] == "attachment" && headers.filename == nil)
+            #expect(headers["Content-Disposition"] == "attachment")
+            #expect(headers.filename == nil)
         }
     }
 

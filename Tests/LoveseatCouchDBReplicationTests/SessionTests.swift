@@ -73,7 +73,8 @@ struct SessionTests {
     @Test func `a remote without bodies is asked in the URL, as far as that goes`() throws {
         let few = ChangesQuery(.documents(["a", "b/c"]), since: nil, limit: 1, usesBody: false)
         let request = try #require(few.request)
-        #expect(request.method == .get && request.query.contains("doc_ids=%5B%22a%22%2C%22b%2Fc%22%5D"))
+        #expect(request.method == .get)
+        #expect(request.query.contains("doc_ids=%5B%22a%22%2C%22b%2Fc%22%5D"))
         let many = ChangesQuery(
             .documents((0..<2_000).map { "document \($0)" }),
             since: nil,
@@ -81,7 +82,8 @@ struct SessionTests {
             usesBody: false
         )
         let long = try #require(many.request)
-        #expect(long.query.utf8.count < 1_000 && !long.query.contains("filter"))
+        #expect(long.query.utf8.count < 1_000)
+        #expect(!long.query.contains("filter"))
         #expect(ChangesQuery(.selector(.emptyObject), since: nil, limit: 1, usesBody: false).request == nil)
     }
 
@@ -119,7 +121,8 @@ struct SessionTests {
         stranger.advance(to: try sequence("\"2-z\""))
         #expect(new.joined(with: stranger).checkpoint.remote == nil)
         let copy = RemoteCheckpoint(JSONElement(new.json(time: 1)))
-        #expect(copy.checkpoint == new.checkpoint && copy.earlier == new.earlier)
+        #expect(copy.checkpoint == new.checkpoint)
+        #expect(copy.earlier == new.earlier)
     }
 
     @Test func `a locked account is no refusal of a document`() {
@@ -130,24 +133,29 @@ struct SessionTests {
                     .utf8
             )
         )
-        #expect(locked.isLockedOut && !locked.refusesDocument)
+        #expect(locked.isLockedOut)
+        #expect(!locked.refusesDocument)
         let failure = locked.failure(of: "x")
-        #expect(failure.isTransient && failure.retryAfter == 300)
+        #expect(failure.isTransient)
+        #expect(failure.retryAfter == 300)
         let plain = RemoteFailure(status: 400, body: Array("use https\n".utf8)).failure(of: "x")
         #expect(plain.message == "the peer answered 400 to x: use https")
         let page = RemoteFailure(status: 502, body: Array("<html>".utf8)).failure(of: "x")
         #expect(page.message == "the peer answered 502 to x: HTTP 502")
         let refused = RemoteFailure(status: 403, body: Array(#"{"error":"forbidden","reason":"no"}"#.utf8))
-        #expect(refused.refusesDocument && !refused.failure(of: "x").isTransient)
+        #expect(refused.refusesDocument)
+        #expect(!refused.failure(of: "x").isTransient)
         let busy = RemoteFailure(status: 429, body: [], retryAfter: 17).failure(of: "x")
-        #expect(busy.isTransient && busy.retryAfter == 17)
+        #expect(busy.isTransient)
+        #expect(busy.retryAfter == 17)
     }
 
     @Test func `batches are divided by count and bytes, and halved`() {
         let batches = DocumentBatches.divide([5, 5, 5, 50, 1], count: 2, bytes: 20) { $0 }
         #expect(batches == [[5, 5], [5], [50], [1]])
         let halves = DocumentBatches.halves([1, 2, 3])
-        #expect(halves?.0 == [1] && halves?.1 == [2, 3])
+        #expect(halves?.0 == [1])
+        #expect(halves?.1 == [2, 3])
         #expect(DocumentBatches.halves([1]) == nil)
     }
 }

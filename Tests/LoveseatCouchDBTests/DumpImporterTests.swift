@@ -63,7 +63,8 @@ struct DumpImporterTests {
         for mark: [UInt8] in [[0xFF, 0xFE], [0xFE, 0xFF]] {
             var importer = try DumpImporter(collection: try served.database.defaultCollection(), name: "dump")
             let error = #expect(throws: LoveseatError.self) { try importer.receive(mark + [0x7B, 0]) }
-            #expect(error?.code == .invalidJSON && error?.message.contains("UTF-16") == true)
+            #expect(error?.code == .invalidJSON)
+            #expect(error?.message.contains("UTF-16") == true)
         }
         await served.listener.stop()
     }

@@ -106,6 +106,7 @@ struct LargeBodyTests {
         #expect(found.filter { $0.hasPrefix("idle") } == ["idle2", "idle9"])
         // It has had no time yet.
         #expect(found.first == "idle2")
-        #expect(workers.waiting(of: "busy") == nil && workers.waiting(of: "idle") == nil)
+        #expect(workers.waiting(of: "busy") == nil)
+        #expect(workers.waiting(of: "idle") == nil)
     }
 }

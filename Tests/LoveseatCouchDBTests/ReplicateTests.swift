@@ -73,17 +73,21 @@ struct ReplicateTests {
         let answer = try await served.replicate(["source": "main", "target": "other", "create_target": true])
         #expect(answer.status == 200, "\(answer.text)")
         let entry = answer.json["history"]?[0]
-        #expect(answer.json["ok"] == true && answer.json["no_changes"] == nil)
-        #expect(entry?["docs_written"] == 6 && entry?["missing_checked"] == 6)
+        #expect(answer.json["ok"] == true)
+        #expect(answer.json["no_changes"] == nil)
+        #expect(entry?["docs_written"] == 6)
+        #expect(entry?["missing_checked"] == 6)
         #expect(entry?["start_last_seq"] == 0)
-        #expect(entry?["doc_write_failures"] == 0 && entry?["session_id"] == answer.json["session_id"])
+        #expect(entry?["doc_write_failures"] == 0)
+        #expect(entry?["session_id"] == answer.json["session_id"])
         #expect(entry?["start_time"]?.string?.hasSuffix(" GMT") == true)
         let accept = [("Accept", "application/json")]
         for id in ["forked", "gone", "photo", "_design/d"] {
             let query = "?open_revs=all&revs=true&attachments=true"
             let there = try await served.call("GET", "/main/\(id)\(query)", nil, accept)
             let here = try await served.call("GET", "/other/\(id)\(query)", nil, accept)
-            #expect(there.json.array?.isEmpty == false && there.json == here.json, "\(id)")
+            #expect(there.json.array?.isEmpty == false, "\(id)")
+            #expect(there.json == here.json, "\(id)")
         }
         #expect(try await served.call("GET", "/other/photo/a.bin").body == [0, 1, 2])
         #expect(try await served.call("GET", "/other/_changes?style=all_docs").ids.count == 4)
@@ -100,10 +104,13 @@ struct ReplicateTests {
         let served = try await serve()
         try await put(served, "/main/a", ["n": 1])
         let first = try await served.replicate(pair).json
-        #expect(first["source_last_seq"] == 1 && first["replication_id_version"] == 4)
+        #expect(first["source_last_seq"] == 1)
+        #expect(first["replication_id_version"] == 4)
         let again = try await served.replicate(pair).json
-        #expect(again["ok"] == true && again["no_changes"] == true)
-        #expect(again["session_id"] == first["session_id"] && again["history"] == first["history"])
+        #expect(again["ok"] == true)
+        #expect(again["no_changes"] == true)
+        #expect(again["session_id"] == first["session_id"])
+        #expect(again["history"] == first["history"])
         await served.listener.stop()
         let other = CouchDBListener(served.listener.config)
         try await other.start()
@@ -111,11 +118,13 @@ struct ReplicateTests {
         let body = JSONText(canonical: pair).bytes
         let headers = [("Content-Type", "application/json")]
         let later = try await offPool { try client.send("POST", "/_replicate", headers, body: body) }
-        #expect(later.json["no_changes"] == true && later.json["session_id"] == first["session_id"])
+        #expect(later.json["no_changes"] == true)
+        #expect(later.json["session_id"] == first["session_id"])
         let edit = Array(#"{"n":2}"#.utf8)
         _ = try await offPool { try client.send("PUT", "/main/b", headers, body: edit) }
         let last = try await offPool { try client.send("POST", "/_replicate", headers, body: body) }
-        #expect(last.json["no_changes"] == nil && last.json["history"]?.array?.count == 2)
+        #expect(last.json["no_changes"] == nil)
+        #expect(last.json["history"]?.array?.count == 2)
         #expect(last.json["history"]?[0]?["start_last_seq"] == 1)
         #expect(last.json["history"]?[0]?["docs_written"] == 1)
         let logs = try await offPool { try client.send("GET", "/copy/_local_docs?include_docs=true") }
@@ -129,7 +138,8 @@ struct ReplicateTests {
         _ = try await served.replicate(pair)
         #expect(try await served.call("DELETE", "/copy").status == 200)
         let missing = try await served.replicate(pair)
-        #expect(missing.status == 500 && missing.json["error"] == "db_not_found")
+        #expect(missing.status == 500)
+        #expect(missing.json["error"] == "db_not_found")
         #expect(missing.json["reason"] == "could not open copy")
         let again = try await served.replicate(["source": "main", "target": "copy", "create_target": true])
         #expect(again.json["history"]?[0]?["docs_written"] == 1)
@@ -142,7 +152,8 @@ struct ReplicateTests {
         #expect(try await served.replicate(pair).json["no_changes"] == true)
         try await put(served, "/main/a", ["n": 1])
         let itself = try await served.replicate(["source": "main", "target": "main"]).json
-        #expect(itself["ok"] == true && itself["history"]?[0]?["docs_written"] == 0)
+        #expect(itself["ok"] == true)
+        #expect(itself["history"]?[0]?["docs_written"] == 0)
         #expect(itself["history"]?[0]?["missing_checked"] == 1)
         await served.listener.stop()
     }
@@ -168,7 +179,9 @@ struct ReplicateTests {
             )
         }
         let (listed, ids) = try await copied("ids", ["doc_ids": ["b%20c", "unknown"]])
-        #expect(ids == ["b c 1"] && listed["docs_written"] == 1 && listed["start_time"] != nil)
+        #expect(ids == ["b c 1"])
+        #expect(listed["docs_written"] == 1)
+        #expect(listed["start_time"] != nil)
         #expect(listed["source_last_seq"] == 4)
         #expect(try await copied("none", ["doc_ids": []]).1 == [])
         // Leaves are chosen one by one.
@@ -180,7 +193,8 @@ struct ReplicateTests {
         let filtered = try await served.replicate(["source": "main", "target": "copy", "filter": "a/b"])
         #expect(filtered.status == 501)
         let bad = try await served.replicate(["source": "main", "target": "copy", "selector": ["$x": 1]])
-        #expect(bad.status == 400 && bad.json["reason"]?.string?.hasPrefix("Selector error") == true)
+        #expect(bad.status == 400)
+        #expect(bad.json["reason"]?.string?.hasPrefix("Selector error") == true)
         await served.listener.stop()
     }
 
@@ -191,15 +205,21 @@ struct ReplicateTests {
         request["continuous"] = true
         let started = try await served.replicate(request)
         let id = try #require(started.json["_local_id"]?.string)
-        #expect(started.status == 202 && started.json["ok"] == true && id.hasSuffix("+continuous"))
+        #expect(started.status == 202)
+        #expect(started.json["ok"] == true)
+        #expect(id.hasSuffix("+continuous"))
         try await served.waitForDocument("a", in: "copy")
         #expect(try await served.replicate(request).json["_local_id"]?.string == id)
         try await put(served, "/main/b", ["n": 2])
         try await served.waitForDocument("b", in: "copy")
         let tasks = try await served.tasks.filter { $0["replication_id"]?.string == id }
         let task = try #require(tasks.first)
-        #expect(tasks.count == 1 && task["type"] == "replication" && task["continuous"] == true)
-        #expect(task["source"] == "main" && task["target"] == "copy" && task["user"] == .null)
+        #expect(tasks.count == 1)
+        #expect(task["type"] == "replication")
+        #expect(task["continuous"] == true)
+        #expect(task["source"] == "main")
+        #expect(task["target"] == "copy")
+        #expect(task["user"] == .null)
         for name in [
             "docs_read", "docs_written", "doc_write_failures", "revisions_checked", "missing_revisions_found",
             "changes_pending", "checkpointed_source_seq", "source_seq", "through_seq", "started_on",
@@ -207,10 +227,12 @@ struct ReplicateTests {
         ] { #expect(task[name]?.int != nil, "\(name)") }
         request["cancel"] = true
         let cancelled = try await served.replicate(request)
-        #expect(cancelled.status == 200 && cancelled.json == ["ok": true, "_local_id": .string(id)])
+        #expect(cancelled.status == 200)
+        #expect(cancelled.json == ["ok": true, "_local_id": .string(id)])
         #expect(try await served.tasks.allSatisfy { $0["replication_id"]?.string != id })
         let missing = try await served.replicate(request)
-        #expect(missing.status == 404 && missing.json == ["error": "not_found", "reason": "missing"])
+        #expect(missing.status == 404)
+        #expect(missing.json == ["error": "not_found", "reason": "missing"])
         await served.listener.stop()
     }
 
@@ -227,7 +249,8 @@ struct ReplicateTests {
         }
         #expect(Set(ids).count == 16)
         let refused = try await served.replicate(pair)
-        #expect(refused.status == 503 && refused.json["error"] == "service_unavailable")
+        #expect(refused.status == 503)
+        #expect(refused.json["error"] == "service_unavailable")
         let cancelled = try await served.replicate(["replication_id": .string(ids[0]), "cancel": true])
         #expect(cancelled.status == 200)
         #expect(try await served.replicate(pair).status == 200)

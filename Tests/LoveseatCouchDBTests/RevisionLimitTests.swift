@@ -51,7 +51,8 @@ struct RevisionLimitTests {
         let served = try await ServedDatabase()
         var revision = try await edit(served, 110, over: nil)
         let before = try await named(served, revision)
-        #expect(before.allSatisfy { $0.count == 110 && $0 == before[0] } && before.count == 5)
+        #expect(before.allSatisfy { $0.count == 110 && $0 == before[0] })
+        #expect(before.count == 5)
         #expect(try await served.call("PUT", "/main/_revs_limit", JSONValue(limit)).status == 200)
         for count in [110, 111, 113] {
             if count > 110 { revision = try await edit(served, count == 111 ? 1 : 2, over: revision) }

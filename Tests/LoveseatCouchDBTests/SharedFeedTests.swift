@@ -59,7 +59,8 @@ struct SharedFeedTests {
         for (form, text) in texts where form >= 0 {
             let rows = try Self.rows(text)
             let sequences = rows.compactMap { $0["seq"]?.int }
-            #expect(sequences == sequences.sorted() && Set(sequences).count == sequences.count)
+            #expect(sequences == sequences.sorted())
+            #expect(Set(sequences).count == sequences.count)
             var last: [ExactText: Int] = [:]
             for row in rows { last[ExactText(row["id"]?.string ?? "")] = row["seq"]?.int }
             for (id, sequence) in expected { #expect(last[id] == sequence, "\(id) in form \(form)") }

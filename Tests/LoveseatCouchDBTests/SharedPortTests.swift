@@ -71,10 +71,12 @@ struct SharedPortTests {
             }
         }
         try await listener.start()
-        #expect(couch.port == listener.port && couch.tlsIdentity?.certs == identity.certs)
+        #expect(couch.port == listener.port)
+        #expect(couch.tlsIdentity?.certs == identity.certs)
         let blip = URLEndpoint(try #require(listener.urls?.first))
         let url = try #require(couch.urls?.first)
-        #expect(url.scheme == "https" && url.port == listener.port.map(Int.init))
+        #expect(url.scheme == "https")
+        #expect(url.port == listener.port.map(Int.init))
         let http = CouchDBEndpoint(url: url.appending(path: "far"))
         for (endpoint, id) in [(blip as any Endpoint, "over blip"), (http, "over http")] {
             try near.defaultCollection().save(Document(id: id, [:]))
@@ -127,7 +129,9 @@ struct SharedPortTests {
             let blip = URLEndpoint(try #require(listener.urls?.first))
             #expect(try await replicate(.pull, blip) == nil)
             await listener.stop()
-            #expect(couch.port == nil && couch.urls == nil && couch.connectionCount == 0)
+            #expect(couch.port == nil)
+            #expect(couch.urls == nil)
+            #expect(couch.connectionCount == 0)
         }
         #expect(try await near.defaultCollection().documentIDs() == ["d0", "d1", "d2"])
     }

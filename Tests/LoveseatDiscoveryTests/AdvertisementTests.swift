@@ -38,11 +38,14 @@ struct AdvertisementTests {
         let service = try ServiceAdvertisement(name: "Ana's desk").service(of: listener())
         let text = ServiceText(bytes: service.text)
         #expect(text.entries.map(\.key) == ["txtvers", "path", "tls", "fp", "id", "v"])
-        #expect(
-            text["path"] == "trips" && text["tls"] == "1" && text["id"] == Self.id && text["v"] == "b2,b3"
-        )
+        #expect(text["path"] == "trips")
+        #expect(text["tls"] == "1")
+        #expect(text["id"] == Self.id)
+        #expect(text["v"] == "b2,b3")
         #expect(text["fp"] == String(Self.fingerprint.prefix(32)))
-        #expect(service.instance == "Ana's desk" && service.port == 4_984 && service.interface == nil)
+        #expect(service.instance == "Ana's desk")
+        #expect(service.port == 4_984)
+        #expect(service.interface == nil)
         var pairing = ServiceAdvertisement()
         pairing.isPairing = true
         #expect(ServiceText(bytes: try pairing.service(of: listener()).text)["pr"] == "1")
@@ -79,7 +82,8 @@ struct AdvertisementTests {
             .init(key: "PATH", value: Array("other".utf8)), .init(key: "room", value: Array("4".utf8)),
         ]
         let text = ServiceText(bytes: try advertisement.service(of: listener()).text)
-        #expect(text["path"] == "trips" && text["room"] == "4")
+        #expect(text["path"] == "trips")
+        #expect(text["room"] == "4")
     }
 
     @Test func `an anonymous advertisement has another name and ID each time`() throws {
@@ -90,7 +94,8 @@ struct AdvertisementTests {
         )
         #expect(!first.instance.contains("Ana"))
         let ids = [first, second].map { ServiceText(bytes: $0.text)["id"] }
-        #expect(ids[0] != Self.id && ids[0] != ids[1])
+        #expect(ids[0] != Self.id)
+        #expect(ids[0] != ids[1])
     }
 
     @Test func `a listener on a loopback address has no advertised name`() async throws {
@@ -140,7 +145,10 @@ struct AdvertisementTests {
             do {
                 _ = try await endpoint.connect(options)
                 Issue.record("it connected")
-            } catch let error as LoveseatError { #expect(error.code == .timeout && error.isNetworkDependent) }
+            } catch let error as LoveseatError {
+                #expect(error.code == .timeout)
+                #expect(error.isNetworkDependent)
+            }
             #expect(ContinuousClock.now - start >= .milliseconds(200))
         }
     }

@@ -54,7 +54,8 @@ import Testing
         try take([anew], 2, in: &tree)
         let gone = RevisionID(generation: 2, digest: [0xAD])
         try take([gone, anew], in: &tree)
-        #expect(tree.closed == [old] && tree.current?.id == gone)
+        #expect(tree.closed == [old])
+        #expect(tree.current?.id == gone)
         let back = copyID(old, old, over: gone)
         try take([back, gone], 1, in: &tree)
         #expect(tree.current?.id == back)
@@ -74,6 +75,7 @@ import Testing
         try take([gone, anew], in: &tree)
         #expect(tree.current?.id == gone)
         tree.follow(hub, to: old)
-        #expect(tree.current?.id == edit && tree.remotes[hub] == old)
+        #expect(tree.current?.id == edit)
+        #expect(tree.remotes[hub] == old)
     }
 }

@@ -49,7 +49,8 @@ import Testing
             if try hub.take(from: &reader) { copies += 1 }
         }
         #expect(copies <= 2)
-        #expect(writer.current?.body == reader.current?.body && reader.current?.body == hub.line.last?.body)
+        #expect(writer.current?.body == reader.current?.body)
+        #expect(reader.current?.body == hub.line.last?.body)
     }
 
     /// Simulator with a hub, seed 11720: the author of the deletion had seen both documents, and the hub's line does not say so.
@@ -78,7 +79,8 @@ import Testing
             if try hub.take(from: &reader) { copies += 1 }
         }
         #expect(copies <= 6)
-        #expect(author.current?.isDeleted == true && reader.current?.isDeleted == true)
+        #expect(author.current?.isDeleted == true)
+        #expect(reader.current?.isDeleted == true)
         #expect(hub.line.last?.body == .emptyObject)
     }
 

@@ -11,12 +11,14 @@ struct JSONObjectTests {
     @Test func `two Unicode forms of a key stay two keys`() throws {
         let value = try JSONValue(parsing: text)
         #expect(value.object?.count == 2)
-        #expect(value[Self.composed] == 2 && value[Self.decomposed] == 1)
+        #expect(value[Self.composed] == 2)
+        #expect(value[Self.decomposed] == 1)
         #expect(Array(value.description.utf8) == Array(text.utf8))
         var changed = value
         changed["n"] = 3
         changed[Self.composed] = nil
-        #expect(changed[Self.decomposed] == 1 && changed.object?.count == 2)
+        #expect(changed[Self.decomposed] == 1)
+        #expect(changed.object?.count == 2)
         let made: JSONValue = [Self.composed: 2, Self.decomposed: 1]
         #expect(made == value)
     }
@@ -42,17 +44,21 @@ struct JSONObjectTests {
         // A key that changes its form is another key.
         let (one, other): (JSONValue, JSONValue) = ([Self.composed: 1], [Self.decomposed: 1])
         let renamed = try JSONDelta.apply(JSONDelta.create(from: one, to: other), to: one)
-        #expect(renamed == other && renamed != one)
+        #expect(renamed == other)
+        #expect(renamed != one)
     }
 
     @Test func `an object is used like a dictionary`() {
         var object: JSONObject = ["a": 1, "b": 2]
         object["c"] = 3
-        #expect(object.removeValue(forKey: "a") == 1 && object.count == 2)
-        #expect(Set(object.keys) == ["b", "c"] && object.values.contains(3))
+        #expect(object.removeValue(forKey: "a") == 1)
+        #expect(object.count == 2)
+        #expect(Set(object.keys) == ["b", "c"])
+        #expect(object.values.contains(3))
         #expect(object.filter { $0.key == "b" } == ["b": 2])
         #expect(object.mapValues { _ in .null } == ["b": .null, "c": .null])
         #expect(JSONObject(["x": 1] as [String: JSONValue]) == ["x": 1])
-        #expect(JSONObject() == [:] && JSONObject().isEmpty)
+        #expect(JSONObject() == [:])
+        #expect(JSONObject().isEmpty)
     }
 }

@@ -46,7 +46,8 @@ private func rev(_ text: String) -> RevisionID {
     ])
     func `digests of any kind are stored as they are`(text: String) throws {
         let id = try #require(RevisionID(text))
-        #expect(id.text == text && id.digest == text.drop { $0 != "-" }.dropFirst())
+        #expect(id.text == text)
+        #expect(id.digest == text.drop { $0 != "-" }.dropFirst())
         let node = RevisionTree.Node(id: id, parent: nil, flags: [], body: .emptyObject)
         let tree = RevisionTree(nodes: [node], remotes: [7: id])
         let encoded = try #require(tree.encoded)
@@ -121,7 +122,8 @@ private func rev(_ text: String) -> RevisionID {
         }
         tree.insertLocal(rev("3-dd"), parent: rev(branches[39]), flags: [], body: body("d"))
         tree.recordMark(of: 1, at: rev("3-dd"))
-        #expect(!tree.contains(rev(branches[0])) && tree.closed.contains(rev(branches[0])))
+        #expect(!tree.contains(rev(branches[0])))
+        #expect(tree.closed.contains(rev(branches[0])))
         _ = try tree.insert(arrival([branches[0], "1-aa"], from: .hub, remote: 1))
         #expect(tree.current?.id == rev(branches[0]))
         // One that is remembered.
@@ -164,7 +166,8 @@ private func rev(_ text: String) -> RevisionID {
         let copy = try tree.putOnHub(over: rev("2-bb"))
         #expect(tree.current?.id == copy)
         try take([copy, rev("2-bb"), rev("1-aa")], body("new"), in: &lost)
-        #expect(lost.current?.id == copy && lost.copies == tree.copies)
+        #expect(lost.current?.id == copy)
+        #expect(lost.copies == tree.copies)
         // Whoever deletes what the hub shows deletes both.
         tree.insertLocal(rev("4-ee"), parent: copy, flags: .deleted, body: .emptyObject)
         #expect(tree.current?.id == rev("4-ee"))
@@ -186,13 +189,16 @@ private func rev(_ text: String) -> RevisionID {
         _ = try short.insert(arrival(line(1...3), flags: .deleted))
         #expect(short.current?.id == rev("3-13"))
         _ = try short.insert(arrival(line(1...12)))
-        #expect(short.current?.id == rev("12-22") && short.isLine && short.isTold)
+        #expect(short.current?.id == rev("12-22"))
+        #expect(short.isLine)
+        #expect(short.isTold)
         // Whoever has it as a leaf hears so.
         var behind = RevisionTree()
         behind.depth = 4
         _ = try behind.insert(arrival(line(1...3), flags: .deleted))
         try behind.merge(short.knowledge)
-        #expect(behind.current?.id == rev("12-22") && behind.isLine)
+        #expect(behind.current?.id == rev("12-22"))
+        #expect(behind.isLine)
     }
 
     @Test
@@ -204,11 +210,15 @@ private func rev(_ text: String) -> RevisionID {
         #expect(tree.leaves.count == 2)
         let before = tree
         _ = try tree.insert(arrival(["4-dd", "3-cc", "2-bb", "1-aa"]))
-        #expect(tree.isLine && tree.isTold && tree.tells(moreThan: before) && !tree.agrees(with: heard))
+        #expect(tree.isLine)
+        #expect(tree.isTold)
+        #expect(tree.tells(moreThan: before))
+        #expect(!tree.agrees(with: heard))
         var other = RevisionTree()
         try other.merge(heard)
         try other.merge(tree.knowledge)
-        #expect(other.isLine && other.current?.id == rev("4-dd"))
+        #expect(other.isLine)
+        #expect(other.current?.id == rev("4-dd"))
     }
 
     @Test func `two databases that both lack the body of the best candidate show the same`() throws {
@@ -221,7 +231,9 @@ private func rev(_ text: String) -> RevisionID {
         ]
         knowledge.closed = [rev("3-cc")]
         let agrees = try one.hear(knowledge, current: rev("2-dd"), remote: 1)
-        #expect(agrees && one.current?.id == rev("2-dd") && one.closed == [rev("3-cc")])
+        #expect(agrees)
+        #expect(one.current?.id == rev("2-dd"))
+        #expect(one.closed == [rev("3-cc")])
     }
 
     @Test func `a client's revision must descend from the current one`() throws {
@@ -233,7 +245,8 @@ private func rev(_ text: String) -> RevisionID {
             }
         }
         let outcome = try tree.insert(arrival(["3-cc", "2-bb"], from: .client))
-        #expect(outcome == .inserted && tree.current?.id == rev("3-cc"))
+        #expect(outcome == .inserted)
+        #expect(tree.current?.id == rev("3-cc"))
         let again = try tree.insert(arrival(["2-bb", "1-aa"], from: .client))
         #expect(again == .alreadyPresent)
     }
@@ -247,7 +260,8 @@ private func rev(_ text: String) -> RevisionID {
             _ = try copy.insert(arrival(["2-cc", "1-aa"], from: .client))
         }
         let outcome = try tree.insert(arrival(["1-cc"], from: .client))
-        #expect(outcome == .inserted && tree.current?.id == rev("1-cc"))
+        #expect(outcome == .inserted)
+        #expect(tree.current?.id == rev("1-cc"))
     }
 
     @Test(arguments: [
@@ -310,7 +324,8 @@ private func rev(_ text: String) -> RevisionID {
         old.isOutdated = true
         _ = try tree.insert(old)
         // The hub is asked again what it has: it may have accepted a revision of a deleted line.
-        #expect(tree.current?.id == rev("1-bb") && tree.isContradicted(by: 1))
+        #expect(tree.current?.id == rev("1-bb"))
+        #expect(tree.isContradicted(by: 1))
     }
 
     @Test func `a copy that a hub took stands for its original`() throws {
@@ -318,7 +333,8 @@ private func rev(_ text: String) -> RevisionID {
         _ = try tree.insert(arrival(["2-bb", "1-aa"], from: .hub, remote: 1))
         #expect(tree.current?.id == rev("3-aa"))
         let copy = try tree.putOnHub(over: rev("2-bb"))
-        #expect(tree.remotes[1] == copy && tree.original(copy) == rev("3-aa"))
+        #expect(tree.remotes[1] == copy)
+        #expect(tree.original(copy) == rev("3-aa"))
         #expect(tree.current?.body == body("3-aa"))
     }
 
@@ -330,7 +346,8 @@ private func rev(_ text: String) -> RevisionID {
         theirs.asksResolver = true
         let outcome = try tree.insert(theirs)
         #expect(outcome == .pending)
-        #expect(tree.current?.id == rev("2-bb") && tree.pending.map(\.id) == [rev("2-cc")])
+        #expect(tree.current?.id == rev("2-bb"))
+        #expect(tree.pending.map(\.id) == [rev("2-cc")])
         return tree
     }
 
@@ -348,7 +365,8 @@ private func rev(_ text: String) -> RevisionID {
         for (verdict, current, closed) in cases {
             var tree = try pending()
             tree.settle(rev("2-cc"), verdict, from: .loveseat, make: make)
-            #expect(tree.current?.id == rev(current) && tree.pending.isEmpty)
+            #expect(tree.current?.id == rev(current))
+            #expect(tree.pending.isEmpty)
             #expect(tree.closed == Set(closed.map(rev)))
             if verdict == .local { #expect(tree.current?.parent == rev("2-bb")) }
             if verdict == .remote { #expect(tree.current?.parent == rev("2-cc")) }
@@ -368,7 +386,8 @@ private func rev(_ text: String) -> RevisionID {
             var arrival = arrival(theirs, flags: flags, remote: 1, body: content)
             arrival.asksResolver = true
             let outcome = try tree.insert(arrival)
-            #expect(outcome == .inserted && tree.pending.isEmpty)
+            #expect(outcome == .inserted)
+            #expect(tree.pending.isEmpty)
         }
     }
 
@@ -427,8 +446,10 @@ private func rev(_ text: String) -> RevisionID {
             }
         )
         #expect(tree.current?.id == rev("3-cc"))
-        #expect(!tree.contains(rev("3-dead")) && tree.closed == [rev("2-bb")])
-        #expect(tree.pending.map(\.id) == [rev("2-ee")] && tree.remotes == [7: rev("2-bb")])
+        #expect(!tree.contains(rev("3-dead")))
+        #expect(tree.closed == [rev("2-bb")])
+        #expect(tree.pending.map(\.id) == [rev("2-ee")])
+        #expect(tree.remotes == [7: rev("2-bb")])
         #expect(tree.problems.isEmpty)
     }
 
@@ -446,7 +467,9 @@ private func rev(_ text: String) -> RevisionID {
         bytes += [0, 0] + id(1, 0xAA) + [0]
         bytes += [1, 7, 1] + [0] + [1] + id(3, 0x0C) + [1] + id(2, 0xAA) + id(1, 0xAA) + [0]
         var tree = try #require(RevisionTree(encoded: bytes, currentBody: body("x"), closing: { $0 }))
-        #expect(tree.current?.id == rev("3-aa") && tree.copies.isEmpty && tree.closed == [rev("3-0c")])
+        #expect(tree.current?.id == rev("3-aa"))
+        #expect(tree.copies.isEmpty)
+        #expect(tree.closed == [rev("3-0c")])
         #expect(tree.remotes == [7: rev("3-0c")])
         // An edit at the hub is one.
         _ = try tree.insert(arrival(["4-ee", "3-0c"], from: .hub, remote: 7))
@@ -545,6 +568,7 @@ private func rev(_ text: String) -> RevisionID {
         #expect(CollectionName.default.path == "_default")
         #expect(CollectionName(path: "travel.sights")?.fullName == "travel.sights")
         #expect(CollectionName(path: "sights")?.fullName == "_default.sights")
-        #expect(CollectionName(path: "a.b.c") == nil && CollectionName(path: "travel._default") == nil)
+        #expect(CollectionName(path: "a.b.c") == nil)
+        #expect(CollectionName(path: "travel._default") == nil)
     }
 }

@@ -130,7 +130,8 @@ struct CookieTests {
         }
         let requests = server.requests.withLockedValue { $0 }
         try #require(requests.count == 3)
-        #expect(secrets(requests[0]) == [true, true, true] && secrets(requests[1]) == [true, true, true])
+        #expect(secrets(requests[0]) == [true, true, true])
+        #expect(secrets(requests[1]) == [true, true, true])
         #expect(secrets(requests[2]) == [false, false, false])
         let others = last.requests.withLockedValue { $0 }
         #expect(others.map(secrets) == [[false, false, false]])

@@ -50,7 +50,8 @@ struct ListenerFeedTests {
             await listener.stop()
             var states: [Replicator.ActivityLevel] = []
             for await peer in changes { states.append(peer.status.activity) }
-            #expect(states.first == .connecting && states.last == .stopped)
+            #expect(states.first == .connecting)
+            #expect(states.last == .stopped)
             await replicator.waitUntilStopped()
         }
         // Nobody was there.

@@ -78,8 +78,10 @@ struct ProxyTests {
 
     @Test func `a proxy's URL is read, or refused`() {
         let full = ProxyConfiguration(url: "http://ana:p%40ss@proxy.example:3128")
-        #expect(full?.host == "proxy.example" && full?.port == 3_128)
-        #expect(full?.authenticator?.username == "ana" && full?.authenticator?.password == "p@ss")
+        #expect(full?.host == "proxy.example")
+        #expect(full?.port == 3_128)
+        #expect(full?.authenticator?.username == "ana")
+        #expect(full?.authenticator?.password == "p@ss")
         #expect(ProxyConfiguration(url: "proxy.example:8080")?.port == 8_080)
         for wrong in ["socks5://x:1", "http://", "", "http://x:99999"] {
             #expect(ProxyConfiguration(url: wrong) == nil, "\(wrong)")

@@ -54,7 +54,10 @@ struct ChangeHubTests {
         let subscribers = [subscribe(collection), subscribe(collection)]
         try save(["a", "b"])
         try save(["c"])
-        for (heard, _) in subscribers { #expect(heard.all == [["a", "b"], ["c"]] && heard.ends == 0) }
+        for (heard, _) in subscribers {
+            #expect(heard.all == [["a", "b"], ["c"]])
+            #expect(heard.ends == 0)
+        }
     }
 
     @Test func `the change hub reports nothing of a transaction that failed, or of another collection`()
@@ -72,7 +75,8 @@ struct ChangeHubTests {
                 throw Stop()
             }
         }
-        #expect(heard.all.isEmpty && elsewhere.all == [["x"]])
+        #expect(heard.all.isEmpty)
+        #expect(elsewhere.all == [["x"]])
     }
 
     @Test func `the change hub reports nothing more to a subscriber that has left`() throws {
@@ -81,7 +85,8 @@ struct ChangeHubTests {
         store.changes.unsubscribe(token)
         try save(["b"])
         try store.close()
-        #expect(heard.all == [["a"]] && heard.ends == 0)
+        #expect(heard.all == [["a"]])
+        #expect(heard.ends == 0)
     }
 
     @Test func `the change hub skips a subscriber that left while the commit was being reported`() throws {
@@ -104,7 +109,8 @@ struct ChangeHubTests {
         let (heard, _) = subscribe(collection)
         let (elsewhere, _) = subscribe(other)
         try store.write { try $0.deleteCollection(name) }
-        #expect(elsewhere.ends == 1 && heard.ends == 0)
+        #expect(elsewhere.ends == 1)
+        #expect(heard.ends == 0)
         let again = try store.write { try $0.createCollection(name) }
         try save(["x"], in: again)
         #expect(!elsewhere.all.contains(["x"]))
@@ -114,6 +120,9 @@ struct ChangeHubTests {
         let subscribers = [subscribe(collection), subscribe(collection)]
         try store.close()
         try? store.close()
-        for (heard, _) in subscribers { #expect(heard.ends == 1 && heard.all.isEmpty) }
+        for (heard, _) in subscribers {
+            #expect(heard.ends == 1)
+            #expect(heard.all.isEmpty)
+        }
     }
 }

@@ -27,7 +27,8 @@ struct CheckpointTests {
         // The first was begun while the document was on its way.
         #expect(try peer.keepCheckpoints()?["local"]?.int == 1)
         #expect(try peer.checkpoint().flatMap { JSONElement($0)["local"]?.int } == 1)
-        #expect(peer.line.isClosed && peer.line.failure == nil)
+        #expect(peer.line.isClosed)
+        #expect(peer.line.failure == nil)
     }
 
     @Test func `the checkpoint is not saved here if the connection breaks before the peer's answer`() throws {
@@ -57,7 +58,8 @@ struct CheckpointTests {
         for case .checkpointNotSaved(let error) in peer.reports { codes.append(error.code) }
         #expect(codes == [.httpForbidden])
         #expect(try peer.checkpoint() == nil)
-        #expect(peer.line.isClosed && peer.line.failure == nil)
+        #expect(peer.line.isClosed)
+        #expect(peer.line.failure == nil)
     }
 
     @Test func `the checkpoint begins anew for a peer that has lost its own`() throws {

@@ -54,12 +54,15 @@ struct ReceiverTests {
             if isWrong { refused += 1 }
             switch answer {
             case .failure(let error):
-                #expect(isWrong && error.domain == "HTTP" && error.code == 400, "\(text)")
+                #expect(isWrong, "\(text)")
+                #expect(error.domain == "HTTP", "\(text)")
+                #expect(error.code == 400, "\(text)")
             default: #expect(!isWrong, "\(text)")
             }
             #expect(try (peer.record("d\(number)") == nil) == isWrong)
         }
-        #expect(refused > 30 && refused < 150)
+        #expect(refused > 30)
+        #expect(refused < 150)
     }
 
     @Test func `the receiver does not ask for a revision that is here`() throws {
@@ -92,7 +95,8 @@ struct ReceiverTests {
             Issue.record("\(String(describing: answer))")
             return
         }
-        #expect(error.domain == domain && error.code == code)
+        #expect(error.domain == domain)
+        #expect(error.code == code)
         #expect(try peer.record("a") == nil)
         // A revision whose delta does not fit comes again, whole.
         #expect(peer.documentErrors.keys.sorted() == (code == 422 ? [] : ["a"]))
@@ -107,9 +111,11 @@ struct ReceiverTests {
             Issue.record("it was taken")
             return
         }
-        #expect(error.domain == "HTTP" && error.code == 403)
+        #expect(error.domain == "HTTP")
+        #expect(error.code == 403)
         #expect(try peer.record("a") == nil)
-        #expect(peer.line.failure == nil && !peer.line.isClosed)
+        #expect(peer.line.failure == nil)
+        #expect(!peer.line.isClosed)
     }
 
     @Test func `the receiver counts a sequence as done only when all before it are`() throws {
@@ -121,6 +127,7 @@ struct ReceiverTests {
         try peer.say("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")
         try peer.say("changes", [:], "null")
         #expect(try peer.keepCheckpoints()?["remote"]?.int == 2)
-        #expect(peer.line.isClosed && peer.line.failure == nil)
+        #expect(peer.line.isClosed)
+        #expect(peer.line.failure == nil)
     }
 }

@@ -30,7 +30,8 @@ struct RetryGateTests {
         waiter.run(until: 4_999)
         #expect(waiter.ends.isEmpty)
         waiter.run()
-        #expect(waiter.ends.map(\.time) == [5_000] && waiter.ends.map(\.isOpened) == [false])
+        #expect(waiter.ends.map(\.time) == [5_000])
+        #expect(waiter.ends.map(\.isOpened) == [false])
     }
 
     @Test func `the retry gate lets a wait through at once when it is opened`() {
@@ -39,7 +40,8 @@ struct RetryGateTests {
         waiter.run(until: 1_000)
         waiter.gate.open()
         waiter.run(until: 1_001)
-        #expect(waiter.ends.count == 1 && waiter.ends.allSatisfy { $0.isOpened && $0.time < 5_000 })
+        #expect(waiter.ends.count == 1)
+        #expect(waiter.ends.allSatisfy { $0.isOpened && $0.time < 5_000 })
         // The timer of the first wait does not end the second.
         waiter.wait(seconds: 60)
         waiter.run()
@@ -63,6 +65,7 @@ struct RetryGateTests {
         waiter.gate.close()
         waiter.wait(seconds: 5)
         waiter.run()
-        #expect(waiter.ends.map(\.time) == [5_000] && waiter.ends.map(\.isOpened) == [false])
+        #expect(waiter.ends.map(\.time) == [5_000])
+        #expect(waiter.ends.map(\.isOpened) == [false])
     }
 }

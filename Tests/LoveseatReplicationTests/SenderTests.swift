@@ -20,7 +20,8 @@ struct SenderTests {
         // 0: wanted. 304: the peer has it.
         try peer.answer(proposal, [:], "[0,304]")
         #expect(try ["a", "c"] == [peer.take("rev"), peer.take("rev")].map { $0.message.properties["id"] })
-        #expect(!peer.has("rev") && !peer.has("proposeChanges"))
+        #expect(!peer.has("rev"))
+        #expect(!peer.has("proposeChanges"))
     }
 
     @Test func `the sender does not offer again what the checkpoints of both sides cover`() throws {
@@ -107,6 +108,7 @@ struct SenderTests {
         #expect(sequences == [1, 2, 3])
         #expect(try ["a", "b"] == [peer.take("rev"), peer.take("rev")].map { $0.message.properties["id"] })
         try peer.answer(first)
-        #expect(!peer.has("rev") && !peer.has("changes"))
+        #expect(!peer.has("rev"))
+        #expect(!peer.has("changes"))
     }
 }

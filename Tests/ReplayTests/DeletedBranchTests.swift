@@ -86,7 +86,8 @@ struct DeletedBranchTests {
         #expect(try acceptRevision()["rev"] == last)
         #expect(try answerProposal("[304]") == [last, last])
         #expect(proposals().isEmpty)
-        #expect(line.take("rev").isEmpty && line.failure == nil)
+        #expect(line.take("rev").isEmpty)
+        #expect(line.failure == nil)
     }
 
     @Test func `one edit is not asked about`() throws {

@@ -67,7 +67,8 @@ struct GatewayTwinRuleTests {
         #expect(try twin.accept(.init(database: "db", sessions: [id])).renewedSession == nil)
         twin.now = 200
         let accepted = try twin.accept(.init(database: "db", sessions: [id, other]))
-        #expect(accepted.renewedSession == id && accepted.session.user == "ana")
+        #expect(accepted.renewedSession == id)
+        #expect(accepted.session.user == "ana")
         twin.now = 1_150
         #expect(status(.init(database: "db", sessions: [id])) == 101)
         #expect(status(.init(database: "db", sessions: [other])) == 401)
@@ -123,7 +124,8 @@ struct GatewayTwinRuleTests {
         var dropped: [String] = []
         twin.onDrop = { dropped.append($0) }
         twin.restore(backup, to: "db")
-        #expect(dropped == ["db"] && twin.databases["db"]?.currentRevision(of: "x") == nil)
+        #expect(dropped == ["db"])
+        #expect(twin.databases["db"]?.currentRevision(of: "x") == nil)
     }
 
     @Test func `a script is read as far as it goes, and refused beyond`() throws {

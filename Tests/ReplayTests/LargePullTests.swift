@@ -77,7 +77,8 @@ struct LargePullTests {
             try line.puppet.send(list, tag: UInt64(start + 1))
         }
         try line.settle()
-        #expect(line.answers[1] != nil && line.answers[11] == nil)
+        #expect(line.answers[1] != nil)
+        #expect(line.answers[11] == nil)
         for number in 0..<10 {
             let properties: MessageProperties = [
                 "id": "d\(number)", "rev": "1-aa", "sequence": "\(number + 1)",
@@ -119,8 +120,10 @@ struct LargePullTests {
         try line.tell("rev", ["id": "small", "rev": "1-aa", "sequence": "2"], "{}")
         try line.tell("changes", [:], "null")
         try line.takeCheckpoints()
-        #expect(try ours.count() == 1 && ours.record("small") != nil)
-        #expect(line.failure == nil && line.isClosed)
+        #expect(try ours.count() == 1)
+        #expect(try ours.record("small") != nil)
+        #expect(line.failure == nil)
+        #expect(line.isClosed)
     }
 
     @Test func `a blob ends at the length that its document states`() throws {
@@ -133,7 +136,8 @@ struct LargePullTests {
         let request = try #require(line.take("getAttachment").first)
         try line.puppet.reply(Message(body: blob), to: request.number)
         try line.settle()
-        #expect(try ours.record("a") == nil && ours.record("b") != nil)
+        #expect(try ours.record("a") == nil)
+        #expect(try ours.record("b") != nil)
         #expect(line.failure == nil)
     }
 }

@@ -115,7 +115,8 @@ struct PassiveChecklistTests {
         for _ in 0..<200 where !line.isClosed {
             try line.tell("rev", revision("d", "one"), "{}", wantsReply: true)
         }
-        #expect(line.isClosed && line.failure?.code == .remoteError)
+        #expect(line.isClosed)
+        #expect(line.failure?.code == .remoteError)
     }
 
     @Test func `21: lists are not answered while many revisions are to come`() throws {
@@ -219,7 +220,8 @@ struct PassiveChecklistTests {
                 ["collection": "0", "docID": "d", "digest": digest, "compress": compress],
                 ""
             ).get()
-            #expect(blob.body == Array("Hello, World!".utf8) && blob.isCompressed == isCompressed)
+            #expect(blob.body == Array("Hello, World!".utf8))
+            #expect(blob.isCompressed == isCompressed)
         }
         let proof = try line.ask(
             "proveAttachment",

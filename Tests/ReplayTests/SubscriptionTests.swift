@@ -45,7 +45,8 @@ struct SubscriptionTests {
             try line.settle()
         }
         let names = try announced(heard)
-        #expect(names.contains("d0 deleted") && names.contains("d199 deleted"))
+        #expect(names.contains("d0 deleted"))
+        #expect(names.contains("d199 deleted"))
         #expect(!names.contains("gone deleted"))
         #expect(Set(names.map { $0.split(separator: " ").first ?? "" }).count == 200)
     }
@@ -88,7 +89,8 @@ struct SubscriptionTests {
         let line = try ours.passiveLine()
         _ = try line.ask("subChanges", ["batch": "10"], "").get()
         var lists = line.take("changes")
-        #expect(lists.count == 3 && !lists.contains { $0.message.noReply })
+        #expect(lists.count == 3)
+        #expect(!lists.contains { $0.message.noReply })
         while !lists.isEmpty {
             let list = lists.removeLast()
             try line.puppet.reply(Message(body: Array("[]".utf8)), to: list.number)
@@ -181,7 +183,8 @@ struct SubscriptionTests {
         try line.tell("changes", [:], "[]")
         try line.takeCheckpoints()
         #expect(resolved.count == 2_500)
-        #expect(line.isClosed && line.failure == nil)
+        #expect(line.isClosed)
+        #expect(line.failure == nil)
     }
 
     @Test func `checkpoints of peers are bounded in size, and in number for a connection`() throws {
@@ -196,7 +199,8 @@ struct SubscriptionTests {
         for number in 0..<200 where try save("cp-\(number)", 10) != "ok" { refused += 1 }
         #expect(refused >= 100)
         let again = try line.ask("setCheckpoint", ["client": "cp-0", "rev": "1-cc"], "{}")
-        #expect(code(again) == "ok" && line.failure == nil)
+        #expect(code(again) == "ok")
+        #expect(line.failure == nil)
     }
 
     @Test func `a peer may leave thousands of small lists with us`() throws {
@@ -210,7 +214,8 @@ struct SubscriptionTests {
         for number in 0..<3_000 {
             try line.tell("rev", ["id": "d\(number)", "rev": "1-aa"], "{}")
         }
-        #expect(try ours.count() == 3_000 && line.answers[3_000] != nil)
+        #expect(try ours.count() == 3_000)
+        #expect(line.answers[3_000] != nil)
     }
 
     @Test func `subscriptions that are cancelled and never read leave no lists behind`() throws {
@@ -234,6 +239,7 @@ struct SubscriptionTests {
             bytes += frame.count
         }
         // One list has more than 100 kB.
-        #expect(bytes < 100_000 && !peer.isOver)
+        #expect(bytes < 100_000)
+        #expect(!peer.isOver)
     }
 }

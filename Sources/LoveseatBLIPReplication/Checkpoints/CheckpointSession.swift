@@ -56,6 +56,7 @@ struct CheckpointSession: Sendable {
     mutating func loaded(_ stored: StoredCheckpoint) {
         (marks, wasTakenFrom) = (stored.marks, stored.wasTakenFrom)
         wasTakenFromSince = stored.wasTakenFromSince
+        // The first replication with a peer has no checkpoint yet.
         guard let local = stored.body else { return }
         hasLocal = true
         start = Checkpoint(JSONElement(local))
@@ -72,7 +73,7 @@ struct CheckpointSession: Sendable {
         saved = agrees ? start : nil
         keepsMore = hasLocal && !agrees
         trust = markTrust(agreesWithPeer: agrees)
-        guard reset != .none else { return }
+        if reset == .none { return }
         (start, saved) = (Checkpoint(), nil)
     }
 
@@ -100,7 +101,7 @@ struct CheckpointSession: Sendable {
         tuning: ReplicationTuning,
         _ effects: inout SessionEffects
     ) {
-        guard !gaveUp, stage == .idle, now || !timerIsSet, checkpoint != saved else { return }
+        if gaveUp || stage != .idle || (timerIsSet && !now) || checkpoint == saved { return }
         if now {
             save(checkpoint, time: time, &effects)
         } else if !timerIsSet {
@@ -131,6 +132,7 @@ struct CheckpointSession: Sendable {
         time: Int64,
         _ effects: inout SessionEffects
     ) {
+        // The database cannot be written: the session ends, or goes on without a checkpoint.
         guard retract(time: time, &effects) else { return }
         // What is marked from now on is not covered by it.
         effects.store.beginCheckpoint(of: collection)

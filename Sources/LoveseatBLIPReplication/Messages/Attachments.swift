@@ -228,7 +228,7 @@ enum Attachments {
             for (index, item) in element.items.enumerated() {
                 forEachBlob(item, path: "\(path)/\(index)", isRoot: false, visit)
             }
-        default: break
+        case .null, .boolean, .number, .string: break
         }
     }
 }

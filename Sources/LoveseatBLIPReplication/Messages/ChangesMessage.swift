@@ -174,7 +174,7 @@ extension Message {
         for (index, digest) in digests.enumerated() {
             if let digest { known[String(index)] = .string(digest) }
         }
-        guard !known.isEmpty else { return }
+        if known.isEmpty { return }
         properties[Self.knowledgeProperty] =
             String(decoding: JSONText(canonical: .object(known)).bytes, as: UTF8.self)
     }

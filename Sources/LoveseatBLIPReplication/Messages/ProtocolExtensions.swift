@@ -64,6 +64,7 @@ extension ReplicationSession {
     }
 
     mutating func noteExtensions(_ text: String?) {
+        // A peer may say nothing beyond the protocol, or the same again. A plain side does not listen.
         guard self.extensions != nil, let extensions = ProtocolExtensions(text), extensions != peer else {
             return
         }

@@ -50,7 +50,7 @@ struct SubChangesMessage: Hashable, Sendable {
         wantsRevocations = properties.bool("revocations")
         isGateway = properties.bool("client_sgr2")
         extensions = properties[ProtocolExtensions.property]
-        guard !message.body.isEmpty else { return }
+        if message.body.isEmpty { return }
         guard let body = try? JSONElement(parsing: message.body) else {
             throw ReplyError("HTTP", 400, "Invalid JSON body")
         }

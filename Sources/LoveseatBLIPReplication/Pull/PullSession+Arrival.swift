@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
@@ -62,7 +63,9 @@ extension PullSession {
     /// What was not asked for is not stored: it could get past filters and the judgement of lists. But honest peers send some
     /// revisions twice (gateway.md 54), so that nothing ends by it.
     private mutating func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
-        guard let revision = arrival.header.revisionID else { return }
+        guard let revision = arrival.header.revisionID else {
+            return impossible("a revision that passed its check has no ID")
+        }
         let change = AnnouncedChange(
             sequence: arrival.header.sequence ?? RemoteSequence(0),
             documentID: arrival.header.documentID,
@@ -70,6 +73,7 @@ extension PullSession {
         )
         let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
         let verdicts = effects.ask { try $0.judge([change], from: teller, in: collection) }
+        // The database failed, which ends the session.
         guard let verdicts else { return }
         let isHere = verdicts == [.alreadyHere]
         guard !isHere || hasContentHere(arrival, of: revision, &effects) else {
@@ -81,12 +85,14 @@ extension PullSession {
         guard isHere else {
             return answer(arrival, ReplyError("HTTP", 403, "the revision was not asked for"), &effects)
         }
+        // A peer may want no answer.
         guard let request = arrival.request else { return }
         let taken = RevisionMessage.Answer.taken(isNew: false)
         effects.append(.reply(taken.message(isUrgent: arrival.isUrgent), to: request))
     }
 
     private func answer(_ arrival: Arrival, _ error: ReplyError, _ effects: inout SessionEffects) {
+        // A peer may want no answer.
         guard let request = arrival.request else { return }
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
@@ -98,6 +104,7 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) -> Bool {
         let header = arrival.header
+        // A body that cannot be read cannot be compared. It is not stored either.
         guard header.deltaSource == nil, !header.isDeleted, let (bytes, _) = try? header.parts(from: peer),
             let content = try? ReceivedBody(bytes, generation: revision.generation), !content.isRemoved,
             !content.contradictsTable
@@ -116,6 +123,7 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
         let id = arrival.header.documentID
+        // The database failed, which ends the session.
         guard let found = effects.ask({ try $0.body(of: base, id, in: collection) }) else { return }
         guard let old = found else { return resend(arrival, "the delta's base is not here", &effects) }
         guard let bytes = RevisionMessage.expand(delta, base: old) else {
@@ -203,11 +211,12 @@ extension PullSession {
 
     /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
     private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
-        guard let entry = incoming[key] else { return }
+        guard let entry = incoming[key] else { return impossible("a revision needs blobs that is not here") }
         guard !entry.held.isEmpty else { return enqueue(key, entry, &effects) }
         if options.restrictsAccess {
             // Who may not write a document does not fill the disk with its blobs.
             let answer = effects.ask { try $0.writeRefusal(of: entry.revision, in: collection) }
+            // The database failed, which ends the session.
             guard let answer else { return }
             if let refusal = answer {
                 incoming[key]?.held = []
@@ -216,6 +225,7 @@ extension PullSession {
         }
         let id = entry.revision.documentID
         let missing = effects.ask { try $0.holdBlobs(entry.held, of: id, in: collection) }
+        // The database failed, which ends the session.
         guard let missing else { return }
         let wanted = Set(missing)
         incoming[key]?.missing.removeAll { !wanted.contains($0.digest) }
@@ -287,7 +297,7 @@ extension PullSession {
             return refuse(arrival, error, finishesSequence: false, &effects)
         }
         drop(arrival, &effects)
-        guard isActive else { return }
+        if !isActive { return }
         let removal = AccessRemoval(
             documentID: arrival.header.documentID,
             revision: arrival.header.revisionID
@@ -330,13 +340,14 @@ extension PullSession {
 
     /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
     mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout SessionEffects) {
-        guard !removals.isEmpty else { return }
+        if removals.isEmpty { return }
         guard options.autoPurges else {
             for removal in removals {
                 report(removal.documentID, isDeleted: false, isAccessRemoved: true, nil, &effects)
             }
             return
         }
+        // The database failed, which ends the session.
         guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
         for (removal, verdict) in zip(removals, verdicts) {
             let id = removal.documentID

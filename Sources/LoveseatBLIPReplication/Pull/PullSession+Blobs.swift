@@ -71,6 +71,7 @@ extension PullSession {
         isLast: Bool,
         _ store: any RevisionStore
     ) throws(LoveseatError) {
+        // The peer still sends the rest of a blob that was given up.
         guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
             case .fetching(var fetch) = entry.stage
         else { return }
@@ -108,6 +109,7 @@ extension PullSession {
         _ error: LoveseatError?,
         _ effects: inout SessionEffects
     ) {
+        // A blob that was given up still ends when the peer has sent all of it.
         guard let key = fetches.removeValue(forKey: handle), incoming[key] != nil else { return }
         guard let error else {
             incoming[key]?.missing.removeFirst()

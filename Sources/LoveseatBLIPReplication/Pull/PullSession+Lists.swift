@@ -55,6 +55,7 @@ extension PullSession {
         _ entries: ReceivedList.Entries,
         _ effects: inout SessionEffects
     ) {
+        // A list that wants no answer asks for nothing. Usually it is empty, and says that there are no more.
         guard !message.noReply else { return }
         let list = ReceivedList(message, request, entries)
         guard list.count > 0 else {
@@ -157,7 +158,7 @@ extension PullSession {
         }
         // Whoever takes something away holds it for gone once we answer.
         removeAccess(removals, &effects)
-        guard effects.failure == nil else { return }
+        if effects.failure != nil { return }
         reply(ChangesMessage.Answer(said, from: receiver).message, to: list, &effects)
         revoked.subtract(returning)
         revokedButDeletion.subtract(returning)

@@ -93,12 +93,14 @@ struct PullSession {
 
     /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
     mutating func pushed(_ documentID: String) {
+        // The peer announces few of the documents that it takes at the same time.
         guard isListed(documentID) || isComing(documentID) else { return }
         outdated[ExactText(documentID)] = Announcement(list: nextList, index: .max)
     }
 
     /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
     mutating func confirmed(_ documentID: String, at place: Announcement) {
+        // Most of what is here already is not on its way as well.
         guard isComing(documentID) else { return }
         outdated[ExactText(documentID)] = max(place, outdated[ExactText(documentID)] ?? place)
     }
@@ -117,6 +119,7 @@ struct PullSession {
 
     /// Forgets what was noted of a document of which nothing is on its way any more.
     mutating func settle(_ documentID: String) {
+        // Few documents are noted, and another revision of one of them may still be on its way.
         guard outdated[ExactText(documentID)] != nil, !isComing(documentID), !isListed(documentID) else {
             return
         }
@@ -130,11 +133,13 @@ struct PullSession {
 
     /// The peer cannot send what it promised (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
+        // A peer may send a message that names no document.
         guard let message = NoRevisionMessage(message) else { return }
         let id = message.documentID
         expectations.agreed.take(id)
         defer { settle(id) }
         let key = message.sequence.map { Expectations.Key(documentID: id, sequence: $0) }
+        // A passive side expects no sequences, and a peer may take back what was not asked for, or has come.
         guard let entry = key.flatMap({ expectations.meet($0) }) else { return }
         progress.finish(entry.bodySize, isDocument: false)
         guard message.status >= 500 else { return sequences.finish(entry.number) }
@@ -229,6 +234,7 @@ struct PullSession {
             return revision
         }
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
+        // The database failed, which ends the session.
         guard let results = effects.ask({ try $0.insert(revisions, in: collection) }) else { return }
         // A database that cannot write is no fault of one document.
         for case .failed(let error) in results where error.code.domain != .couchbaseLite {
@@ -307,6 +313,7 @@ struct PullSession {
         _ error: LoveseatError,
         _ effects: inout SessionEffects
     ) {
+        // A peer that pushes keeps what was refused to offer it again, and what the filter rejects is not to be asked for.
         guard isActive, error != .rejectedByPullFilter else { return }
         let failed = DocumentRevision(documentID: id, revision: revision)
         effects.ask { try $0.noteFailure(failed, error, in: collection) }
@@ -320,7 +327,7 @@ struct PullSession {
         _ error: LoveseatError?,
         _ effects: inout SessionEffects
     ) {
-        guard isActive || error != nil else { return }
+        if !isActive, error == nil { return }
         effects.append(
             .report(
                 .document(
@@ -355,7 +362,7 @@ struct EchoMemory: Sendable {
 
     mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {
         if revisions.updateValue(revision, forKey: ExactText(id)) == nil { order.append(id) }
-        guard order.count > 2 * limit else { return }
+        if order.count <= 2 * limit { return }
         for old in order.prefix(limit) { revisions[ExactText(old)] = nil }
         order.removeFirst(limit)
     }

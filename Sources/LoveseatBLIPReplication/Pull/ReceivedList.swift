@@ -24,6 +24,7 @@ struct ReceivedList: Sendable {
         (self.request, self.entries) = (request, entries)
         isUrgent = message.isUrgent
         bytes = message.body.count + Self.overhead
+        // Proposals are bounded by their number, not by the sizes that they announce.
         guard case .changes(let changes) = entries else { return }
         for change in changes {
             if change.bodySize > 1 { announcedBytes += change.bodySize } else { unsized += 1 }

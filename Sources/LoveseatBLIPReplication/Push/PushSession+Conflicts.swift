@@ -111,6 +111,7 @@ extension PushSession {
 
     /// A document was fetched by its ID. If that explains nothing, nothing will.
     mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
+        // The document may have changed while it was fetched, and is offered again.
         guard parked(id) != nil else { return }
         if isComplete { disagreements[ExactText(id), default: Disagreement()].isUnseen = true }
         documentMoved(id, &effects)
@@ -118,6 +119,7 @@ extension PushSession {
 
     /// The pull, or somebody who resolved a conflict, changed a document.
     mutating func documentMoved(_ id: String, _ effects: inout SessionEffects) {
+        // Most documents that change do not wait for the pull.
         guard let document = parked(id) else { return }
         document.stage = .offered
         meet(document, .unknown, &effects)
@@ -125,6 +127,7 @@ extension PushSession {
 
     /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
     mutating func documentRemoved(_ id: String) {
+        // Most documents that are taken away do not wait for the pull.
         guard let document = parked(id) else { return }
         documents[ExactText(id)] = nil
         complete(document.change)
@@ -188,7 +191,7 @@ extension PushSession {
     // MARK: Counting
 
     mutating func agreed(_ id: String) {
-        guard !disagreements.isEmpty else { return }
+        if disagreements.isEmpty { return }
         disagreements[ExactText(id)]?.count = 0
         disagreements[ExactText(id)]?.revision = nil
     }

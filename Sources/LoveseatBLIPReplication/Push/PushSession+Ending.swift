@@ -27,12 +27,13 @@ extension PushSession {
     /// Leaves a document in this stage, unless a newer change of it waits.
     mutating func leave(_ document: Outgoing, as stage: Outgoing.Stage) {
         document.stage = stage
-        guard document.next != nil else { return }
+        if document.next == nil { return }
         replace(document)
         offerNext(of: document, synced: nil)
     }
 
     private mutating func offerNext(of document: Outgoing, synced: RevisionID?) {
+        // Most documents do not change while they are on their way.
         guard var next = document.next else { return }
         if isProposing, let synced { next.remoteAncestor = synced }
         let newer = Outgoing(next)
@@ -55,6 +56,7 @@ extension PushSession {
 
     private mutating func mark(_ change: LocalChange, _ revision: RevisionID, _ effects: inout SessionEffects)
     {
+        // Only an active side keeps marks of what its peer has.
         guard isProposing else { return }
         let sequence = revision == change.revision ? change.sequence : nil
         unflushedMarks.append(
@@ -65,7 +67,7 @@ extension PushSession {
 
     /// Writes down what the peer is now known to have.
     mutating func flushMarks(_ effects: inout SessionEffects) {
-        guard !unflushedMarks.isEmpty else { return }
+        if unflushedMarks.isEmpty { return }
         let marks = unflushedMarks
         unflushedMarks = []
         effects.ask { try $0.markSynced(marks, in: collection) }
@@ -73,7 +75,7 @@ extension PushSession {
 
     /// Reports what became of a document. A passive side's app hears only of errors; what a peer does not want is no error there.
     func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
-        guard isProposing || error.map({ $0.code != .httpForbidden }) ?? false else { return }
+        if !isProposing, error == nil || error?.code == .httpForbidden { return }
         let event = DocumentEvent(
             collection: collection,
             documentID: change.documentID,

@@ -48,6 +48,7 @@ extension PushSession {
                 isCopyOnly: delivery.isCopyOnly
             )
         }
+        // The database failed, which ends the session.
         guard let found = effects.ask({ try $0.revisions(requests, in: collection) }) else { return }
         for ((document, delivery), outgoing) in zip(deliveries, found) {
             let change = document.change

@@ -165,6 +165,7 @@ struct PushSession {
         flushMarks(&effects)
         tuning = ownTuning.shared(among: effects.store.connections)
         let query = query(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
+        // The database failed, which ends the session.
         guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
         hasMore = page.hasMore
         if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
@@ -230,10 +231,10 @@ struct PushSession {
 
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
     private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
-        guard backlog == .isRead(toItsEnd: true) else { return }
-        guard isProposing || lists.isEmpty else { return }
+        if backlog != .isRead(toItsEnd: true) { return }
+        if !isProposing, !lists.isEmpty { return }
         backlog = .isAnnounced
-        guard !isProposing else { return }
+        if isProposing { return }
         effects.append(.send(announcement([]).message, then: nil))
     }
 

@@ -64,6 +64,7 @@ struct Info: ParsableCommand {
     private static func size(_ folder: String, where isCounted: (String) -> Bool) -> (
         files: Int, bytes: UInt64
     ) {
+        // A database without blobs has no folder for them, and files may go while they are counted.
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder))?.filter(isCounted) ?? []
         let sizes = files.map { name in
             let attributes = try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")

@@ -66,7 +66,7 @@ struct List: AsyncParsableCommand {
         )
         var left = limit ?? .max
         for try await row in query.rows() {
-            guard left > 0 else { return }
+            if left <= 0 { return }
             guard let id = row["_id"]?.string, listing.mayContain(id) else { continue }
             guard let document = try collection.document(id: id) else { continue }
             try show(document)
@@ -143,7 +143,7 @@ struct Get: ParsableCommand {
                     "\(inner)\(JSONValue.string($0.key)): \(write($0.value, level + 1))"
                 }
                 return "{\n" + lines.joined(separator: ",\n") + "\n\(outer)}"
-            default: return value.description
+            case .null, .bool, .number, .string, .array, .object: return value.description
             }
         }
         return write(JSONElement(text).value, 0)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatAssertions
 
 struct IndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -126,7 +127,7 @@ struct ListIndexes: ParsableCommand {
         case let index as ArrayIndexConfiguration:
             let items = index.expressions.map { ": " + $0.joined(separator: ", ") } ?? ""
             fields += ["array", index.path + items]
-        default: break
+        default: impossible("an index has a configuration of an unknown kind: \(type(of: index))")
         }
         if let condition { fields.append("where \(condition)") }
         if self.collection == nil, collection.fullName != "_default._default" {
@@ -157,7 +158,7 @@ struct ListIndexes: ParsableCommand {
             value["kind"] = "array"
             value["path"] = .string(index.path)
             value["expressions"] = texts(index.expressions ?? [])
-        default: break
+        default: impossible("an index has a configuration of an unknown kind: \(type(of: index))")
         }
         return value
     }

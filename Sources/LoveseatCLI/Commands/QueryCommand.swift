@@ -63,7 +63,7 @@ struct QueryCommand: AsyncParsableCommand {
         try await Commits.follow(try query.database.defaultCollection()) {
             let rows = try await query.execute()
             let lines = rows.map(\.json)
-            guard lines != last else { return }
+            if lines == last { return }
             if last != nil { try Output.standard.line("") }
             last = lines
             try RowPrinter.print(rows, of: query, as: format)

@@ -250,7 +250,7 @@ struct SyncOptions: ParsableArguments {
         /// Counts a document once, however many attempts there are.
         mutating func add(_ document: ReplicatedDocument, isPush: Bool) {
             if document.error != nil || !failures.isEmpty { noteFailure(document, isPush: isPush) }
-            guard document.error == nil else { return }
+            if document.error != nil { return }
             if document.flags.contains(.accessRemoved) {
                 takenAway += 1
             } else if isPush {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatAssertions
 import LoveseatCouchDB
 
 struct Import: AsyncParsableCommand {
@@ -77,6 +78,7 @@ struct Import: AsyncParsableCommand {
     func run() async throws {
         let isNew = try !options.argument.exists
         do { try await importAll() } catch {
+            // The import's own error is what counts: the user is left with an empty database at worst.
             if isNew { try? await removeIfEmpty() }
             throw error
         }
@@ -90,7 +92,7 @@ struct Import: AsyncParsableCommand {
             sync.json = json
             return try await sync.run(.pull)
         }
-        guard let file else { return }
+        guard let file else { return impossible("neither a file nor a CouchDB was named") }
         try importDocuments(
             try DocumentSource(file: file, array: array, isKeyed: keyed, hasIDField: idField != nil)
         )
@@ -98,6 +100,7 @@ struct Import: AsyncParsableCommand {
 
     /// Removes the database that was created for an import which brought nothing.
     private func removeIfEmpty() async throws {
+        // The import failed before it created the database.
         guard try options.argument.exists else { return }
         let database = try options.argument.open()
         let collections = try database.collections(named: [])
@@ -189,12 +192,12 @@ struct Import: AsyncParsableCommand {
             try source.forEach {
                 try importer.add($0)
                 // Nothing is shown before something is saved, nor asked of the clock for each document.
-                guard importer.readCount != shown else { return }
+                if importer.readCount == shown { return }
                 shown = importer.readCount
                 line.show { Self.text(shown, source.share) }
             }
         } catch {
-            // What was read before stays, unless all of it is undone.
+            // What was read before stays, unless all of it is undone. If that fails too, the first error explains more.
             if importer.transaction == nil { try? importer.saveReplacing() }
             throw error
         }

@@ -7,6 +7,7 @@ enum ClientLines {
     /// Prints until the task is cancelled.
     static func print(of listener: CouchDBListener) async {
         var known: [String: ReplicationTask] = [:]
+        // The sleep fails when the task is cancelled.
         while (try? await Task.sleep(for: .seconds(1))) != nil {
             let clients = listener.replicationTasks.filter(\.isClient)
             let now = Dictionary(clients.map { ($0.id, $0) }) { first, _ in first }

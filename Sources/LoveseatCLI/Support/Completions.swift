@@ -11,6 +11,7 @@ enum Completions {
         let start = typed.lastIndex(of: "/").map { typed.index(after: $0) } ?? typed.startIndex
         let (folder, name) = (String(typed[..<start]), typed[start...])
         let files = FileManager.default
+        // The folder may not exist, or not be readable.
         let found = (try? files.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
         return found.filter { $0.utf8.starts(with: name.utf8) && ($0.first != "." || name.first == ".") }
             .compactMap { entry in
@@ -45,6 +46,7 @@ enum Completions {
 
     /// The labels of identities.
     static func identityLabels(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        // The store may not exist yet, or not be readable.
         let labels = (try? TLSIdentity.labels(in: Identities.store)) ?? []
         return labels.filter { $0.utf8.starts(with: unquoted(typed).utf8) }
     }
@@ -56,6 +58,7 @@ enum Completions {
         for (place, word) in words.enumerated() where place > 0 && place != index && !word.hasPrefix("-") {
             var argument = DatabaseArgument()
             argument.database = unquoted(word)
+            // The word may not be a database, or one that cannot be read now.
             guard (try? argument.exists) == true, let database = try? argument.read() else { continue }
             defer { try? database.close() }
             return (try? body(database)) ?? []

@@ -74,6 +74,7 @@ final class ControlServer: Sendable {
             while true {
                 let connection = accept(listener, nil, nil)
                 if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
+                // close() was called, or the process has no file descriptor left.
                 guard connection >= 0 else { return }
                 Thread.detachNewThread { Self.serve(connection, answer) }
             }
@@ -113,6 +114,7 @@ final class ControlServer: Sendable {
                     "error": .string(error.message), "code": JSONValue(error.code.value),
                     "domain": .string(error.code.domain.rawValue),
                 ]
+                // The client may have been interrupted, and be gone.
                 try? SocketLines.write(json, to: connection)
             }
         }
@@ -181,6 +183,7 @@ enum ControlClient {
     }
 
     private static func connection(to folder: String) -> Int32? {
+        // No process listens there, or this user must not connect.
         try? ControlAddress(folder: folder).withSocket { descriptor, pointer, length in
             guard connect(descriptor, pointer, length) == 0 else {
                 throw ControlAddress.failure("connect to", folder)

@@ -53,7 +53,7 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Says that something is not accessible, which is otherwise like something that does not exist.
     private static func refuse(_ error: Int32, _ path: String) throws {
-        guard error == EACCES || error == EPERM else { return }
+        if error != EACCES, error != EPERM { return }
         throw LoveseatError(
             .init(Int(error), domain: .posix),
             "permission denied: \(path) belongs to another user, or must not be read"

@@ -32,6 +32,7 @@ struct DocumentSource {
     /// Calls `body` with each document. Objects are read one after another, each on a line, or over several lines.
     func forEach(_ body: (Item) throws -> Void) throws {
         var reader = LineReader(file: file, maximumBytes: Self.maximumBytes, piece: Self.piece)
+        // The file has no text.
         guard var line = try reader.nextText() else { return }
         if array != nil || isKeyed || line.first(where: { !$0.isBlank }) == UInt8(ascii: "[") {
             let start = reader.number
@@ -93,13 +94,13 @@ struct DocumentSource {
             text += line
         }
         let end = scanner.end(in: text) ?? text.count
-        let next = text[end...].firstIndex { !$0.isBlank } ?? text.count
-        guard next == text.count || text[next] == UInt8(ascii: "{") else {
-            let value = Array(text[position...])
-            throw error(JSONError(.trailingBytes, at: next - position), in: value, from: start)
+        let rest = text[end...].drop(while: \.isBlank)
+        guard rest.isEmpty || rest.first == UInt8(ascii: "{") else {
+            let line = Array(text[position...])
+            throw error(JSONError(.trailingBytes, at: line.count - rest.count), in: line, from: start)
         }
         let value = Array(text[position..<end])
-        position = next
+        position = rest.startIndex
         do throws(JSONError) { return try parse(value, depth: 0) } catch {
             throw self.error(error, in: value, from: start)
         }
@@ -159,8 +160,9 @@ struct DocumentSource {
     private func checkShape(of element: JSONElement, isOnlyOne: Bool) throws {
         try checkOrigin(of: element)
         if FileShape.isDump(element) { throw FileShape.dump(name) }
-        guard isOnlyOne, !hasIDField, element["_id"] == nil, element["id"] == nil else { return }
-        try FileShape.checkOnlyObject(element, name)
+        if isOnlyOne, !hasIDField, element["_id"] == nil, element["id"] == nil {
+            try FileShape.checkOnlyObject(element, name)
+        }
     }
 
     /// Refuses what a CouchDB lists about documents.

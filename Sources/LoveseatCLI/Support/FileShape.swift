@@ -7,6 +7,7 @@ enum FileShape {
     ///
     /// - Throws: `invalidJSON` with the format, if it is known.
     static func check(_ line: [UInt8], _ name: String) throws(LoveseatError) {
+        // The line is blank, or begins as a JSON object.
         guard let first = line.first(where: { ![0x20, 0x09, 0x0D].contains($0) }), first != UInt8(ascii: "{")
         else { return }
         let text = String(decoding: line.prefix(2_000), as: UTF8.self)

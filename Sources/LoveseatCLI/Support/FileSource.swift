@@ -23,6 +23,7 @@ struct FileSource {
             }
             file = opened
         }
+        // A file whose length is not known, as one that was removed meanwhile, is read without a share.
         let attributes = path == "-" ? nil : try? FileManager.default.attributesOfItem(atPath: path)
         let isFile = attributes?[.type] as? FileAttributeType == .typeRegular
         length = isFile ? attributes?[.size] as? UInt64 : nil
@@ -30,6 +31,7 @@ struct FileSource {
 
     /// Which share has been read, from 0 to 1; nil if that is not known.
     var share: Double? {
+        // Without a position the file is read all the same, and an error of the disk shows there.
         guard let length, length > 0, let position = try? file.offset() else { return nil }
         return min(Double(position) / Double(length), 1)
     }

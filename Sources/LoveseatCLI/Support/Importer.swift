@@ -122,9 +122,10 @@ struct Importer {
                 Waiting(collection: collection, document: document, element: element, place: place)
             )
             waitingBytes += text.count
-            guard waiting.count == Self.batch || waitingBytes > Self.batchBytes else { return }
-            try save(replaces: true)
-            progress()
+            if waiting.count == Self.batch || waitingBytes > Self.batchBytes {
+                try save(replaces: true)
+                progress()
+            }
         }
         try save(replaces: true)
     }

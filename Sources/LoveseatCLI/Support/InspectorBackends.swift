@@ -86,6 +86,7 @@ struct InspectorPage {
 
     func close() async {
         await inspector.stop()
+        // This connection only reads: what fails here loses nothing.
         try? await database.close()
     }
 }

@@ -36,10 +36,11 @@ actor PeerLines {
             Output.remark("loveseat: \(line)")
         case .idle where peer.status.progress.total == peer.status.progress.completed:
             waiting[number] = Task {
+                // The sleep fails when the peer has changed in the meantime, which cancels it.
                 guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
                 tell(line, of: number)
             }
-        default: tell(line, of: number)
+        case .idle, .offline, .connecting: tell(line, of: number)
         }
     }
 
@@ -55,10 +56,11 @@ actor PeerLines {
         let what = failure.isPush ? "could not be sent" : "was not stored"
         let message = "\(failure.documentID) \(what): \(failure.error.message)".printable
         Output.remark("loveseat: peer \(failure.peer) · \(message)")
-        guard failures[failure.peer]?.count == Self.maximumFailures else { return }
-        Output.remark(
-            "loveseat: peer \(failure.peer) · no more of its documents are named here: see `loveseat top --pending`"
-        )
+        if failures[failure.peer]?.count == Self.maximumFailures {
+            Output.remark(
+                "loveseat: peer \(failure.peer) · no more of its documents are named here: see `loveseat top --pending`"
+            )
+        }
     }
 
     private static func text(_ peer: ListenerPeer) -> String {
@@ -71,7 +73,7 @@ actor PeerLines {
             switch peer.status.activity {
             case .connecting: "connected"
             case .stopped: "gone"
-            default: lag == 0 ? "up to date" : "\(lag.counted("byte")) behind"
+            case .idle, .busy, .offline: lag == 0 ? "up to date" : "\(lag.counted("byte")) behind"
             }
         // That the peer has disconnected was printed already.
         let error = peer.status.error?.code == .webSocketGoingAway ? nil : peer.status.error

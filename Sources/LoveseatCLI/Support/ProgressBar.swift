@@ -12,6 +12,7 @@ struct ProgressLine {
         let now = ContinuousClock.now
         let pause = isTerminal ? Duration.milliseconds(100) : .seconds(2)
         if !isNews, let lastShown, now - lastShown < pause { return }
+        // Before its first document, an import of a dump has nothing to show.
         guard let text = text() else { return }
         lastShown = now
         if isTerminal { Output.notice(raw: "\r\u{1B}[K\(text.printable)") } else { Output.notice(text) }
@@ -32,7 +33,7 @@ struct ProgressBar {
     mutating func show(_ status: Replicator.Status) {
         let isNews = status.activity != lastActivity
         // Lines are for what takes long.
-        guard line.isTerminal || isNews || status.activity == .busy else { return }
+        if !line.isTerminal, !isNews, status.activity != .busy { return }
         lastActivity = status.activity
         let progress = status.progress
         let knowsShare = status.activity == .busy && progress.isTotalKnown && progress.total > 0
@@ -76,10 +77,10 @@ final class ShareLine: Sendable {
     private let shown = Mutex(-1)
 
     func show(_ share: Double) {
-        guard isTerminal else { return }
+        if !isTerminal { return }
         let percent = Int(share * 100)
         shown.withLock { shown in
-            guard percent != shown else { return }
+            if percent == shown { return }
             shown = percent
             Output.notice(raw: percent == 100 ? "\r\u{1B}[K" : "\r\u{1B}[K\(percent) %")
         }

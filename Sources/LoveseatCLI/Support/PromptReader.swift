@@ -24,7 +24,7 @@ final class PromptReader {
 
     /// What the tab key completes words to.
     func complete(_ words: [String]) {
-        guard isEdited else { return }
+        if !isEdited { return }
         let copies = words.map { strdup($0) }
         defer { for copy in copies { free(copy) } }
         line_editor_complete(copies.map { UnsafePointer($0) }, copies.count)
@@ -44,12 +44,13 @@ final class PromptReader {
 
     /// Puts a statement into the history, on one line.
     func remember(_ text: String) {
-        guard isEdited else { return }
+        if !isEdited { return }
         line_editor_remember(text.split(whereSeparator: \.isNewline).joined(separator: " "))
     }
 
     /// Keeps the history for the next time.
     func close() {
+        // Lines that are not edited have no history, nor have those of a user without a folder for it.
         guard let history else { return }
         let code = line_editor_save(history)
         if code != 0 {

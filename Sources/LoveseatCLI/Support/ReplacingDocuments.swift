@@ -110,6 +110,7 @@ struct ReplacingDocuments {
                 attributes: [.posixPermissions: 0o600]
             )
         else { throw CocoaError(.fileWriteUnknown) }
+        // A file that keeps its name stays in the temporary folder, and is readable by its owner only.
         defer { try? FileManager.default.removeItem(at: url) }
         return try FileHandle(forUpdating: url)
     }

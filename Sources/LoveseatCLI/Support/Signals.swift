@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatAssertions
 import Synchronization
 
 /// Signals from a terminal or a supervisor, which end a command normally.
@@ -54,8 +55,9 @@ enum Signals {
 
     /// Keeps SIGINT and SIGTERM from ending the process before the command has done its work.
     static func begin() {
-        guard !hasBegun.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        if hasBegun.exchange(true, ordering: .acquiringAndReleasing) { return }
         var ends: [Int32] = [-1, -1]
+        // Without a file descriptor that is left, a signal ends the process at once.
         guard pipe(&ends) == 0 else { return }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // The handler must never wait.
@@ -103,7 +105,9 @@ enum Signals {
         while true {
             let count = read(input, &byte, 1)
             if count < 0, errno == EINTR { continue }
-            guard count == 1 else { return }
+            guard count == 1 else {
+                return impossible("the pipe of the signals has ended: \(count), errno \(errno)")
+            }
             let number = Int32(byte)
             for body in handlers.withLock({ $0[number] ?? [] }) { body() }
         }

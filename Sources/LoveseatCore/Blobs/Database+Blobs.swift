@@ -45,6 +45,7 @@ extension Database {
         do { file = try FileHandle(forReadingFrom: fileURL) } catch {
             throw LoveseatError(.cantOpenFile, "cannot read \(fileURL.path): \(error.localizedDescription)")
         }
+        // The file is only read: nothing is lost if closing fails.
         defer { try? file.close() }
         while true {
             let piece: Data?

@@ -21,6 +21,7 @@ package final class GzipInflater {
     ///
     /// - Throws: `corruptData` if the content is not gzip; what `emit` throws.
     package func inflate(_ piece: UnsafeRawBufferPointer, emit: (ArraySlice<UInt8>) throws -> Void) throws {
+        // An empty piece may have no address.
         guard let start = piece.bindMemory(to: UInt8.self).baseAddress, !piece.isEmpty else { return }
         stream.next_in = UnsafeMutablePointer(mutating: start)
         stream.avail_in = UInt32(piece.count)

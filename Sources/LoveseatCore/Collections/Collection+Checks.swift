@@ -148,7 +148,7 @@ extension Collection {
 
     /// Top-level names that begin with `_` belong to the protocol: every peer removes them.
     private static func checkNames(in body: JSONText, of id: String) throws(LoveseatError) {
-        guard body.bytes.containsString(beginningWith: "_") else { return }
+        if !body.bytes.containsString(beginningWith: "_") { return }
         for (key, _) in JSONElement(body).members
         where key.utf8.first == UInt8(ascii: "_") && key != "_attachments" {
             throw LoveseatError(

@@ -48,6 +48,7 @@ public struct Collection: Sendable {
     public var count: UInt64 {
         guard let store = try? database.store else { return 0 }
         // Counting would block the connection for single rows for too long, so it uses another one if possible.
+        // A property cannot throw: the count is 0 for a deleted collection, and if the disk fails.
         let count =
             store.isInTransaction
             ? try? store.readRows { try $0.count(handle) } : try? store.read { try $0.count(handle) }

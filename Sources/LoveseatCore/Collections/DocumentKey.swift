@@ -27,6 +27,7 @@ extension DocumentKey {
     /// The key as JSON, as the property `id` of a model has it.
     var json: JSONValue {
         if self is String || self is UUID { return .string(documentID) }
+        // An app's own key may fail to encode: its document's ID then takes its place.
         guard let text = try? JSONText(encoding: self, hooks: .foundation) else { return .string(documentID) }
         return JSONElement(text).value
     }

@@ -21,6 +21,7 @@ struct ModelDraft {
         _ read: (String) throws(LoveseatError) -> Document?
     ) throws(LoveseatError) where T.ID: DocumentKey {
         self.init(try Document(encoding: value), concurrencyControl)
+        // A value that was never read, or whose document is gone, has changed or does not fit the type, is saved as it is.
         guard let base = document.revisionID, T.self is any Decodable.Type,
             let stored = try read(document.id),
             concurrencyControl == .lastWriteWins || stored.revisionID == base,
@@ -49,6 +50,7 @@ extension Document {
         return merged
     }
 
+    /// Nil for a document that does not fit the type.
     private func value<D: Decodable, T>(_ type: D.Type, as model: T.Type) -> T? { (try? decode(type)) as? T }
 
     /// The properties of this document, written into those of the stored one if the type remembers revisions.

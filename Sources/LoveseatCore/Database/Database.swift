@@ -228,7 +228,7 @@ public final class Database: Sendable {
         throws(LoveseatError)
     {
         let folder = try folder(name, in: directory ?? DatabaseConfiguration().directory)
-        guard FileManager.default.fileExists(atPath: folder) else { return }
+        if !FileManager.default.fileExists(atPath: folder) { return }
         let removal = try DatabaseInstance.beginRemoval(folder, heldBy: 0)
         defer { DatabaseInstance.endRemoval(removal) }
         try remove(folder)
@@ -237,6 +237,7 @@ public final class Database: Sendable {
     /// Returns whether a database of this name exists in a directory. A nil directory means the default of
     /// ``DatabaseConfiguration/directory``.
     public static func exists(withName name: String, inDirectory directory: String? = nil) -> Bool {
+        // No database has a name that is not allowed.
         guard let folder = try? folder(name, in: directory ?? DatabaseConfiguration().directory) else {
             return false
         }
@@ -274,11 +275,13 @@ public final class Database: Sendable {
             )
         }
         let source = try DatabaseInstance.open(folder: path, options: DocumentStore.Options())
+        // The copy is whole by then, or has its own error: that the source cannot be closed changes neither.
         defer { try? source.leave() }
         do {
             try files.createDirectory(atPath: config.directory, withIntermediateDirectories: true)
             try source.store.copy(to: target)
         } catch {
+            // There is nothing to remove if the copy was not begun. The first error is the one to report.
             try? files.removeItem(atPath: target)
             throw LoveseatError(storage: error)
         }
@@ -303,6 +306,7 @@ public final class Database: Sendable {
             return (state.open, state.feedEnds.values)
         }
         for end in feedEnds { end() }
+        // The database was closed before.
         guard let open else { return }
         try open.leave()
         LogDomain.database.log(.info, "\(name): closed")

@@ -89,6 +89,7 @@ package final class DatabaseInstance: Sendable {
         }
         // Outside the lock, because it waits for open transactions.
         do throws(LoveseatError) { try database.store.tighten(options) } catch {
+            // The error that is thrown says more than one of closing.
             try? database.leave()
             throw error
         }
@@ -98,7 +99,9 @@ package final class DatabaseInstance: Sendable {
     /// Releases the instance; the last release closes it.
     func leave() throws(LoveseatError) {
         try Self.withFolder(folder) { (folder) throws(LoveseatError) in
-            guard let entry = folder[isReader], entry.database === self else { return }
+            guard let entry = folder[isReader], entry.database === self else {
+                return impossible("\(self.folder) was left more often than opened")
+            }
             guard entry.holders == 1 else {
                 folder[isReader]?.holders -= 1
                 return
@@ -142,8 +145,9 @@ package final class DatabaseInstance: Sendable {
         defer {
             registry.withLock { registry in
                 registry.slots[key]?.users -= 1
-                guard registry.slots[key]?.users == 0, slot.folder.withLock(\.isUnused) else { return }
-                registry.slots[key] = nil
+                if registry.slots[key]?.users == 0, slot.folder.withLock(\.isUnused) {
+                    registry.slots[key] = nil
+                }
             }
         }
         let result: Result<T, Failure> = slot.folder.withLock { folder in

@@ -43,7 +43,7 @@ package final class ExpirationTimer: Sendable {
             state.next = time
             return true
         }
-        guard isEarlier else { return }
+        if !isEarlier { return }
         let delay = max(0, time.subtractingSaturated(Self.now))
         // A wait of weeks is divided into days, so that a change of the clock counts.
         queue.asyncAfter(deadline: .now() + .milliseconds(Int(min(delay, 86_400_000)))) {
@@ -58,11 +58,11 @@ package final class ExpirationTimer: Sendable {
     }
 
     private func purgeExpired() {
-        guard !state.withLock({ $0.isStopped }) else { return }
+        if state.withLock({ $0.isStopped }) { return }
         state.withLock { $0.next = nil }
         var next: Int64?
         let collections = store.collections
-        // Of many collections few have documents that expire.
+        // Of many collections few have documents that expire. If it cannot be read which ones, all are tried.
         let numbers =
             collections.count > 1
             ? try? store.read { try $0.numbers(of: collections, with: .expiration) } : nil

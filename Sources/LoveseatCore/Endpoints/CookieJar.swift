@@ -160,7 +160,7 @@ package struct CookieJar: Hashable, Sendable {
     }
 
     package mutating func add(_ cookie: Cookie, now: Int64) {
-        guard cookie.name.utf8.count + cookie.value.utf8.count <= Self.maximumBytes else { return }
+        if cookie.name.utf8.count + cookie.value.utf8.count > Self.maximumBytes { return }
         cookies.removeAll { cookie.replaces($0) || ($0.expires ?? .max) <= now }
         if (cookie.expires ?? .max) > now { cookies.append(cookie) }
         if cookies.count > Self.maximumCount { cookies.removeFirst() }

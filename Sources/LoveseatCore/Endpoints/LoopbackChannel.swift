@@ -30,7 +30,7 @@ package final class LoopbackChannel: MessageChannel {
         }
 
         func send(_ messages: [[UInt8]]) async {
-            guard !mailbox.deliver(messages) else { return }
+            if mailbox.deliver(messages) { return }
             await withCheckedContinuation { continuation in
                 room.waiters.withLock { $0.append(continuation) }
                 if !mailbox.isFull { room.open() }
@@ -70,7 +70,7 @@ package final class LoopbackChannel: MessageChannel {
     package func receive() async throws -> [[UInt8]]? { try await incoming.mailbox.receive() }
 
     package func close(code: Int, reason: String) async {
-        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         let isNormal = code == 1000 || code == 1001
         outgoing.end(
             isNormal ? nil : LoveseatError(.init(10_000 + code), "the peer closed the connection: \(reason)")

@@ -26,17 +26,17 @@ extension Database {
 
     /// Returns the peers that this database was paired with, in order of their fingerprints.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen`; an error of the disk.
+    /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
     public func pairedPeers() throws(LoveseatError) -> [PairedPeer] {
         let store = try store
         return try DocumentStore.wrapping {
-            try store.readRows { Self.peers(in: try $0.info(Self.pairings)) }
+            try store.readRows { try Self.peers(in: $0.info(Self.pairings)) }
         }
     }
 
     /// Adds a peer, or replaces the one with the same fingerprint. Pairing does this itself.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
     public func addPairedPeer(_ peer: PairedPeer) throws(LoveseatError) {
         try changePairings { $0.filter { $0.fingerprint != peer.fingerprint } + [peer] }
     }
@@ -45,7 +45,7 @@ extension Database {
     ///
     /// Listeners refuse the peer when it connects the next time. A connection that is open stays open.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; an error of the disk.
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
     public func removePairedPeer(fingerprint: String) throws(LoveseatError) {
         try changePairings { $0.filter { $0.fingerprint != fingerprint } }
     }
@@ -54,7 +54,7 @@ extension Database {
         let store = try store
         try DocumentStore.wrapping {
             try store.write { transaction in
-                let peers = change(Self.peers(in: try transaction.info(Self.pairings)))
+                let peers = change(try Self.peers(in: transaction.info(Self.pairings)))
                 let json = peers.sorted { $0.fingerprint < $1.fingerprint }.map { peer -> JSONValue in
                     [
                         "name": .string(peer.name), "given": .bool(peer.isNameGiven),
@@ -67,8 +67,14 @@ extension Database {
         }
     }
 
-    private static func peers(in text: String?) -> [PairedPeer] {
-        guard let text, let json = try? JSONElement(parsing: Array(text.utf8)) else { return [] }
+    private static func peers(in text: String?) throws(LoveseatError) -> [PairedPeer] {
+        guard let text else { return [] }
+        guard let json = try? JSONElement(parsing: Array(text.utf8)) else {
+            throw LoveseatError(
+                .corruptData,
+                "the list of paired peers in the database is damaged: restore a backup, or replicate into a new database"
+            )
+        }
         return json.items.compactMap { item in
             guard let name = item["name"]?.string, let fingerprint = item["sha256"]?.string else {
                 return nil

@@ -1,3 +1,4 @@
+import Logging
 import LoveseatBLIPReplication
 package import LoveseatModel
 package import LoveseatReplication
@@ -37,8 +38,22 @@ package final class PassiveReplicator: Sendable {
         self.isReadOnly = isReadOnly
         self.isWriteOnly = isWriteOnly
         self.usesDeltas = usesDeltas
-        // A database that cannot be written loses no bodies, and one that is closed serves no peers.
-        if policy != nil { try? database.store.keepDeletedBodies() }
+        if policy != nil { Self.keepDeletedBodies(in: database) }
+    }
+
+    /// Has the database keep what a policy judges tombstones by.
+    private static func keepDeletedBodies(in database: Database) {
+        do throws(LoveseatError) {
+            let store = try database.store
+            try DocumentStore.wrapping { try store.keepDeletedBodies() }
+        } catch {
+            // A database that cannot be written loses no bodies, and one that is closed serves no peers.
+            if error.code == .notWriteable || error.code == .notOpen { return }
+            LogDomain.listener.log(
+                .warning,
+                "\(database.name): the access policy sees no content of documents that are deleted from now on: \(error.message) (\(error.code))"
+            )
+        }
     }
 
     /// The number of connected peers, and of those that transfer something.

@@ -32,6 +32,7 @@ package final class ReplicationServer: Sendable {
             return state.nextNumber
         }
         let driver = makeDriver { [weak self] event in
+            // Other reports do not say whether the connection is busy.
             guard case .activity(let isBusy, _) = event else { return }
             self?.state.withLock { $0.drivers[number]?.isBusy = isBusy }
         }

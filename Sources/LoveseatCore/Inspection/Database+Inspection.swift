@@ -55,6 +55,7 @@ extension Database {
     /// The peers of earlier connections, as the process that serves the database has recorded them; nil if there are none.
     package func recordedPeers() throws -> JSONValue? {
         let text = try DocumentStore.wrapping { try store.read { try $0.info(Self.peerRecord) } }
+        // A damaged record counts as none: the process that serves the database writes it anew.
         return text.flatMap { try? JSONValue(parsing: $0) }
     }
 

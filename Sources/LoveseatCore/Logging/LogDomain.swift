@@ -41,7 +41,7 @@ public enum LogDomain: String, CaseIterable, Hashable, Sendable {
 
     /// Writes a message, which is evaluated only if it is written.
     package func log(_ level: Logger.Level, _ message: @autoclosure () -> String) {
-        guard Self.rank(level) >= Self.least.load(ordering: .relaxed), level >= self.level else { return }
+        if Self.rank(level) < Self.least.load(ordering: .relaxed) || level < self.level { return }
         var logger = Logger(label: "loveseat.\(rawValue)")
         logger.logLevel = level
         logger.log(level: level, "\(message())")

@@ -218,6 +218,7 @@ extension ReadTransaction {
 
     private func view(for query: Query) throws(LoveseatError) -> StoreReadTransaction {
         let view = try active
+        // Another `Database` of the same folder is the same; one that was closed has no folder.
         guard query.database === database || (try? query.database.opened) === opened else {
             throw LoveseatError(.invalidParameter, "the query is of another database than the transaction")
         }

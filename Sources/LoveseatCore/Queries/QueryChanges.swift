@@ -78,7 +78,7 @@ public struct QueryChanges: AsyncSequence, Sendable {
         /// Waits for the next result and returns it, or nil at the end or if the task is cancelled.
         public mutating func next() async -> QueryChange? {
             while await commits.next() != nil {
-                // Commits that come while it waits are part of the result.
+                // Commits that come while it waits are part of the result. It wakes up early if the task is cancelled.
                 if let lastRun { try? await Task.sleep(until: lastRun + Self.interval, clock: .continuous) }
                 if Task.isCancelled { return nil }
                 lastRun = .now

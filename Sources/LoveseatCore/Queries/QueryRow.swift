@@ -134,12 +134,13 @@ extension ResultValue {
         switch self {
         case .missing: nil
         case .json(let text): text.description
-        default: json?.description
+        case .null, .boolean, .integer, .double, .string: json?.description
         }
     }
 
     func decoded<T: Decodable>() -> T? {
         guard self != .null, let text else { return nil }
+        // A value that does not fit the type is nil, as the subscripts say.
         return try? JSONElement(JSONText(trusted: Array(text.utf8))).decode(T.self, hooks: .foundation)
     }
 }

@@ -95,6 +95,7 @@ final class RowBuffer: Sendable {
             defer { state.waiter = nil }
             return (state.waiter, state.error)
         }
+        // The consumer is busy with earlier rows, or has gone.
         guard let waiter else { return }
         if let problem { waiter.resume(throwing: problem) } else { waiter.resume(returning: []) }
     }

@@ -52,7 +52,7 @@ package struct CollectionAccess: Sendable {
         let new = try store.readRows { view in
             try ids.filter { try !view.isGranted($0, in: collection, to: access.name) }
         }
-        guard !new.isEmpty else { return }
+        if new.isEmpty { return }
         try await store.writeFromTask(within: nil) { try $0.grant(new, in: collection, to: access.name) }
     }
 

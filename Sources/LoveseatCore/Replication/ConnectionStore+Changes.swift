@@ -303,6 +303,7 @@ extension ConnectionStore {
 
     /// Writes down what the active side's remote is known to have.
     func mark(_ marks: [RevisionMark], in index: Int) throws {
+        // A passive side keeps no marks, and an active one often has nothing new to mark.
         guard let remote, !marks.isEmpty else { return }
         try marking(index) { transaction in
             let sequences = marks.compactMap(\.sequence).sorted()

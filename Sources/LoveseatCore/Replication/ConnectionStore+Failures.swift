@@ -38,9 +38,10 @@ extension ConnectionStore {
 
     /// Documents that have come after all, or are not the peer's to give any more.
     package func forgetFailures(_ ids: some Sequence<String>, in index: Int) throws {
+        // A passive side notes no failures, and an active one rarely has any.
         guard let remote, let failed = failures[index], !failed.isEmpty else { return }
         let settled = ids.filter(failed.contains)
-        guard !settled.isEmpty else { return }
+        if settled.isEmpty { return }
         try DocumentFailure.forgetPulls(settled, in: collections[index], remote: remote, store)
         failures[index]?.subtract(DocumentSet(settled))
     }
@@ -109,6 +110,7 @@ struct DocumentFailure {
         let handle = setup.handles[index]
         // Only for people to read: that it cannot be kept changes nothing.
         try? setup.store.write(call: "replication") { transaction in
+            // The document was purged while it was on its way.
             guard let record = try transaction.record(id, in: handle) else { return }
             try transaction.saveLocalCheckpoint(
                 key(.push, id, in: handle, remote: setup.remote),

@@ -150,10 +150,11 @@ package final class ConnectionStore: RevisionStore {
 
     /// Writes down that the peer takes documents away, with the purge. `purges`: whether any of them was here.
     func noteTaking(purges: Bool, in index: Int, _ transaction: StoreWriteTransaction) throws {
+        // A passive side has no checkpoint that would have to cover it.
         guard let remote else { return }
         let key = takingsKey(remote, index)
         let before = try transaction.localCheckpoint(key).map(Self.number)
-        guard purges || before == nil else { return }
+        if !purges, before != nil { return }
         try transaction.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
     }
 
@@ -178,8 +179,9 @@ package final class ConnectionStore: RevisionStore {
                 guard coversMarks, ledgers[index].hasOfferedDoubted(upTo: completed) else {
                     return try transaction.doubtMarks(of: remote, in: collections[index])
                 }
-                guard ledgers[index].isCovered else { return }
-                try transaction.coverMarks(of: remote, in: collections[index], by: id)
+                if ledgers[index].isCovered {
+                    try transaction.coverMarks(of: remote, in: collections[index], by: id)
+                }
             }
         }
     }
@@ -195,7 +197,8 @@ package final class ConnectionStore: RevisionStore {
 
     package func beginCheckpoint(of index: Int) {
         ledgers[index].checkpointBegan()
-        guard let remote else { return }
+        guard let remote else { return impossible("a passive peer begins no checkpoint of its own") }
+        // If it cannot be read, the checkpoint covers fewer of them, and more is compared again.
         let takings = try? store.readRows {
             try $0.localCheckpoint(takingsKey(remote, index)).map(Self.number)
         }
@@ -236,6 +239,7 @@ package final class ConnectionStore: RevisionStore {
     /// Gives up marks in doubt of documents that this session does not offer, since they wait for a resolver. What becomes of
     /// them is offered as if the remote had nothing; else the session's checkpoint would vouch for marks that nobody tried.
     func forgetMarks(_ ids: [String], in index: Int) throws {
+        // A passive side keeps no marks, and of an active one they are rarely in doubt.
         guard let remote, !ids.isEmpty else { return }
         try store.write(call: "replication") { transaction in
             for id in ids { try transaction.forgetMark(id, remote: remote, in: collections[index]) }
@@ -255,7 +259,7 @@ package final class ConnectionStore: RevisionStore {
     }
 
     private func notePushed(_ revisions: [SyncedRevision], in index: Int) {
-        guard remote != nil else { return }
+        if remote == nil { return }
         for revision in revisions
         where !(echoed[index]?.contains(Self.name(revision.documentID, revision.revision)) ?? false) {
             pushedNow[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(revision.documentID)
@@ -267,7 +271,7 @@ package final class ConnectionStore: RevisionStore {
     /// `isMarked`: whether the peer was known to have it. If not, its answer to the push may be on its way.
     func noteEcho(of change: AnnouncedChange, isMarked: Bool, in index: Int) {
         pushedNow[index]?.remove(change.documentID)
-        guard !isMarked else { return }
+        if isMarked { return }
         let echo = Self.name(change.documentID, change.revision)
         echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(echo)
     }
@@ -275,8 +279,7 @@ package final class ConnectionStore: RevisionStore {
     /// Remembers that the peer sent something newer than what this session pushed.
     func noteNews(of documentID: String, in index: Int) {
         // It is asked of every document: changing a dictionary's value allocates, looking does not.
-        guard pushedNow[index]?.contains(documentID) == true else { return }
-        pushedNow[index]?.remove(documentID)
+        if pushedNow[index]?.contains(documentID) == true { pushedNow[index]?.remove(documentID) }
     }
 
     private static func name(_ documentID: String, _ revision: RevisionID) -> String {

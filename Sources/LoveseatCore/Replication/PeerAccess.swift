@@ -66,7 +66,7 @@ struct ForeignContent {
         besides others: Set<RevisionTree.Candidate>,
         in tree: RevisionTree
     ) {
-        guard !candidates.isEmpty else { return }
+        if candidates.isEmpty { return }
         let originals = Set(candidates.map(\.original))
         revisions = originals.union(candidates.map(\.node.id))
         revisions.formUnion(tree.copies.keys.filter { originals.contains(tree.original($0)) })
@@ -215,6 +215,7 @@ extension ConnectionStore {
 
     /// Notes which documents the peer was sent and may not read any more. One that it may read again can be lost once more.
     func noteLosses(_ collection: CollectionHandle) throws {
+        // Without a policy a peer may read everything.
         guard let access else { return }
         let granted = try store.readRows { view in
             try view.grants(in: collection, to: access.name).compactMap { id, isLost in
@@ -226,7 +227,7 @@ extension ConnectionStore {
             alive.filter { try !$0.isLost && !mayRead($0.record, in: collection) }.map(\.record.id),
             alive.filter { try $0.isLost && mayRead($0.record, in: collection) }.map(\.record.id)
         )
-        guard !lost.isEmpty || !back.isEmpty else { return }
+        if lost.isEmpty, back.isEmpty { return }
         try store.write(call: "replication") { transaction in
             try transaction.grant(back, in: collection, to: access.name)
             try transaction.noteLosses(lost, in: collection, of: access.name)

@@ -14,9 +14,9 @@ private struct LastEntries<Entry: Hashable & Sendable>: Sendable {
     func contains(_ entry: Entry) -> Bool { entries.contains(entry) }
 
     mutating func insert(_ entry: Entry) {
-        guard entries.insert(entry).inserted else { return }
+        if !entries.insert(entry).inserted { return }
         order.append(entry)
-        guard order.count > Self.bound else { return }
+        if order.count <= Self.bound { return }
         for old in order.prefix(Self.bound / 2) { entries.remove(old) }
         order.removeFirst(Self.bound / 2)
     }

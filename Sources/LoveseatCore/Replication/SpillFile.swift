@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 private import LoveseatPlatform
@@ -65,9 +66,11 @@ package final class SpillFile: BodySpill {
     }
 
     package func drop(_ key: UInt64) {
+        // The message was short, or memory sufficed: nothing of it is in the file.
         guard let found = pieces.removeValue(forKey: key) else { return }
         free += found.map(\.block)
-        guard pieces.isEmpty, let descriptor else { return }
+        if !pieces.isEmpty { return }
+        guard let descriptor else { return impossible("the pieces of \(key) have no file") }
         (free, blocks) = ([], 0)
         ftruncate(descriptor, 0)
     }

@@ -45,6 +45,7 @@ actor ConcurrencyLimit {
     }
 
     private func giveUp(_ number: Int) {
+        // Its turn came before the cancellation did, or the cancellation before it waited.
         guard let index = waiters.firstIndex(where: { $0.number == number }) else { return }
         waiters.remove(at: index).continuation.resume(returning: false)
     }

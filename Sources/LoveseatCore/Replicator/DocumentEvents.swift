@@ -36,8 +36,7 @@ final class DocumentEvents: Sendable {
             return (ready, mustSetTimer)
         }
         for batch in ready { deliver(batch) }
-        guard mustSetTimer else { return }
-        _ = runtime.task(after: Self.maximumDelay) { self.flush() }
+        if mustSetTimer { _ = runtime.task(after: Self.maximumDelay) { self.flush() } }
     }
 
     /// Delivers the collected events.

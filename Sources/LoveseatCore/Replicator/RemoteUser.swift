@@ -46,14 +46,14 @@ extension ReplicationSetup {
     /// - Throws: `invalidParameter` if documents were saved while it was used under another name, were not pushed, and the
     ///   configuration does not say that they are to be pushed under this one.
     func recordUser() throws(LoveseatError) {
-        guard !(known?.user).isExactly(user.text) else { return }
+        if (known?.user).isExactly(user.text) { return }
         // Changes pushed without a name are not pushed under another user's.
         if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName, user.kind != .nobody,
             !config.adoptsOtherUsersChanges
         {
             let count = try unpushed()
             // A session that only pulls leaves this to the next one that pushes.
-            guard count == 0 || config.replicatorType != .pull else { return }
+            if count > 0, config.replicatorType == .pull { return }
             guard count == 0 else {
                 throw LoveseatError(
                     .invalidParameter,

@@ -66,12 +66,13 @@ private final class DeltaLog: Sendable {
     private let last = Mutex(ReplicationProgress().deltas)
 
     func log(_ report: ReplicationReport) {
+        // Only activity is reported with the number of deltas.
         guard case .activity(_, let progress) = report else { return }
         let before = last.withLock { last in
             defer { last = progress.deltas }
             return last
         }
-        guard before != progress.deltas else { return }
+        if before == progress.deltas { return }
         LogDomain.replicator.log(
             .debug,
             "deltas on this connection: \(progress.deltas.sent) sent, \(progress.deltas.received) received, \(progress.deltas.bytesSaved) bytes saved"

@@ -82,7 +82,7 @@ struct ReplicationSetup {
 
     /// Records the name under which a peer is known from now on.
     static func record(_ name: String, of remoteName: String, _ store: DocumentStore) throws(LoveseatError) {
-        guard try !recordedName(of: remoteName, store).isExactly(name) else { return }
+        if try recordedName(of: remoteName, store).isExactly(name) { return }
         try DocumentStore.wrapping {
             try store.write(call: "replication") { try $0.setInfo(nameKey + remoteName, name) }
         }

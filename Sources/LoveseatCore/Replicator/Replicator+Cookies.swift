@@ -15,6 +15,7 @@ extension Replicator {
         return CookieStorage(
             acceptsParentDomain: config.acceptParentDomainCookie,
             load: { [weak self] in
+                // If the stored cookies cannot be read, the server asks for credentials again.
                 let kept = (try? store.readRows { try $0.info(Self.key) }).flatMap { $0 }
                 var jar = kept.flatMap { try? JSONText(Array($0.utf8)) }.map { CookieJar($0) } ?? CookieJar()
                 let now = Int64(Date().timeIntervalSince1970)
@@ -25,12 +26,13 @@ extension Replicator {
                 let now = Int64(Date().timeIntervalSince1970)
                 self?.state.withLock { state in for cookie in cookies { state.cookies.add(cookie, now: now) }
                 }
-                guard cookies.contains(where: { $0.expires != nil }) else { return }
+                if cookies.allSatisfy({ $0.expires == nil }) { return }
                 // If a cookie cannot be stored, the server sets it again.
                 try? Self.change(store) { jar in for cookie in cookies { jar.add(cookie, now: now) } }
             },
             remove: { [weak self] host, path in
                 self?.state.withLock { $0.cookies.remove(host: host, path: path) }
+                // A cookie that stays is refused again, and removed then.
                 try? Self.change(store) { $0.remove(host: host, path: path) }
             }
         )
@@ -38,6 +40,7 @@ extension Replicator {
 
     private static func change(_ store: DocumentStore, _ change: (inout CookieJar) -> Void) throws {
         try store.write(call: "replication") { transaction in
+            // A damaged jar is begun anew.
             let kept = try transaction.info(key).flatMap { try? JSONText(Array($0.utf8)) }
             let old = kept.map { CookieJar($0) } ?? CookieJar()
             var jar = old

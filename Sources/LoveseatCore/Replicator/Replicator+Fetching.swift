@@ -42,7 +42,9 @@ extension Replicator {
             defer { state.postponed = [] }
             return state.postponed
         }
-        guard !notices.isEmpty, let setup = try? ReplicationSetup(config) else { return }
+        if notices.isEmpty { return }
+        // If the database was closed or fails, the connection that follows ends with that error, and the documents stay pending.
+        guard let setup = try? ReplicationSetup(config) else { return }
         let worker = ConflictWorker(store: setup.store, config: config, runtime: runtime)
         let events = DocumentEvents(runtime) { [weak self] in self?.deliver($0) }
         for notice in notices {
@@ -65,6 +67,7 @@ extension Replicator {
     ) async -> Bool {
         let index = notice.collection
         let failed = Mutex<DocumentSet>([])
+        // Without this connection the documents stay pending, and the next replication asks for them.
         let request = try? request { [self] () throws(LoveseatError) in
             var hooks = ReplicationHooks()
             hooks.resolve = {
@@ -84,7 +87,8 @@ extension Replicator {
                 case .document(let event):
                     if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
                     self?.heard(.document(event.moved(to: index)), events, setup)
-                default: break
+                // The rest is about a connection that the app did not open.
+                case .activity, .blob, .checkpointNotSaved, .failure: break
                 }
             }
             return ReplicationRequest.Work(
@@ -95,6 +99,7 @@ extension Replicator {
                 hooks: hooks
             )
         }
+        // The peer may be gone, or refuse a second connection: the same holds.
         guard let request, let endpoint = config.target as? any PeerEndpoint,
             let replication = try? await endpoint.replicate(with: request)
         else { return false }

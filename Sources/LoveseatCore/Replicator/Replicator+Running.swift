@@ -1,4 +1,5 @@
 import Logging
+import LoveseatAssertions
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -90,7 +91,7 @@ extension Replicator {
             recordName: { [config] name throws(LoveseatError) in
                 guard let database = config.collections.first?.collection.database,
                     let endpoint = config.target as? any PeerEndpoint
-                else { return }
+                else { return impossible("no collections or endpoint for \(name)") }
                 try ReplicationSetup.record(name, of: endpoint.remoteName, try database.store)
             },
             begin: begin
@@ -154,7 +155,7 @@ extension Replicator {
             }
             let name = config.collections[event.collection].collection.handle.name
             log(event, name)
-            guard state.withLock({ !$0.documentFeeds.isEmpty }) else { return }
+            if state.withLock({ $0.documentFeeds.isEmpty }) { return }
             var flags: DocumentFlags = []
             if event.isDeleted { flags.insert(.deleted) }
             if event.isAccessRemoved { flags.insert(.accessRemoved) }

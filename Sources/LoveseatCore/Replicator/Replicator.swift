@@ -112,7 +112,7 @@ public final class Replicator: Sendable {
     ) {
         state.withLock { state in
             let status = Status(activity: activity, progress: progress ?? state.status.progress, error: error)
-            guard status != state.status else { return }
+            if status == state.status { return }
             state.status = status
             for feed in state.statusFeeds.all { feed.push(status) }
         }
@@ -129,7 +129,7 @@ public final class Replicator: Sendable {
     ///     brings back documents that were purged at the peer. Implies `reset`.
     public func start(reset: Bool = false, resetMarks: Bool = false) {
         state.withLock { state in
-            guard state.task == nil else { return }
+            if state.task != nil { return }
             state.wasStarted = true
             (state.postponed, state.fetchedAside) = ([], [:])
             supervisor.prepare()

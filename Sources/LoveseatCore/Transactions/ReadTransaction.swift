@@ -123,6 +123,7 @@ public class ReadTransaction {
     /// Throws unless the collection is in this database, and was there when the transaction began.
     func require(_ collection: Collection) throws(LoveseatError) {
         let view = try active
+        // Another `Database` of the same folder is the same; one that was closed has no folder.
         guard collection.database === database || (try? collection.database.opened) === opened else {
             throw LoveseatError(
                 .invalidParameter,

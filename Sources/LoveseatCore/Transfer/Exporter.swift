@@ -1,4 +1,5 @@
 private import Foundation
+import LoveseatAssertions
 package import LoveseatModel
 import LoveseatStorage
 
@@ -64,6 +65,7 @@ package struct Exporter {
             )
         }
         for name in try collection.indexes() {
+            // The index was deleted meanwhile.
             guard let index = try collection.index(withName: name) else { continue }
             var value = index.archived
             value["_index"] = .string(name)
@@ -171,7 +173,7 @@ extension IndexConfiguration {
         case let index as ArrayIndexConfiguration:
             value = ["kind": "array", "path": .string(index.path)]
             value["expressions"] = index.expressions.map(texts)
-        default: break
+        default: impossible("the database has an index of the kind \(type(of: self))")
         }
         return value
     }

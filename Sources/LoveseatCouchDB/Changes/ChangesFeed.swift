@@ -208,6 +208,7 @@ struct ChangesFeed: Sendable {
 
     private func finish(_ through: UInt64, to writer: inout any ResponseBodyWriter) async throws {
         let last = through == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : through
+        // A database that was closed or deleted ends the feed, which is to end well. The number is for people only.
         let pending = (try? pending(after: last)) ?? 0
         try await writer.write("\n],\n\"last_seq\":\(entry.sequenceText(last)),\"pending\":\(pending)}\n\n")
     }
@@ -268,6 +269,7 @@ struct ChangesFeed: Sendable {
                 // Nothing is made for a client that does not read.
                 try await writer.write(ByteBuffer())
                 let rest = request.limit - count
+                // The client went, or the database was closed, deleted or cannot be read: a client asks again from its last row.
                 guard let page = try? await writeNext(after: position, limit: rest, to: &writer) else {
                     break feed
                 }
@@ -287,6 +289,7 @@ struct ChangesFeed: Sendable {
         }
         if !isEvents {
             let last = position == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : position
+            // As at the end of the other feeds.
             let pending = (try? pending(after: last)) ?? 0
             try await writer.write("{\"last_seq\":\(entry.sequenceText(last)),\"pending\":\(pending)}\n")
         }

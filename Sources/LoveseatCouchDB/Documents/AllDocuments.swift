@@ -56,6 +56,7 @@ extension CouchDBServer {
 
         /// Sets one end. Values other than strings come before all IDs.
         private mutating func bound(_ element: JSONElement?, isStart: Bool) {
+            // A list may be open at either end.
             guard let element else { return }
             if let id = element.string {
                 if isStart { listing.first = id } else { listing.last = id }

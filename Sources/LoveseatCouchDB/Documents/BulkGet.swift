@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import LoveseatAssertions
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -171,7 +172,10 @@ extension CouchDBServer {
         for result in results {
             switch result {
             case .success(let branch):
-                guard let branches else { continue }
+                guard let branches else {
+                    impossible("revision \(branch.id) is found in no document")
+                    continue
+                }
                 found.items.append(.success(renderer.render(branch, of: id, in: branches)))
             case .failure(let missing):
                 found.items.append(

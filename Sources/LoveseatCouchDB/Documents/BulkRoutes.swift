@@ -124,6 +124,7 @@ extension CouchDBServer {
     private static func refused(_ element: JSONElement, _ error: CouchDBError, _ isNewEdit: Bool)
         -> PreparedDocument
     {
+        // The revision may be what it is refused for.
         let named = element["_rev"]?.string.flatMap { try? RevisionText.parse($0) }
         let history = element["_revisions"].flatMap { try? RevisionText.history($0).first } ?? named
         return PreparedDocument(

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -53,9 +54,10 @@ extension PreparedDocument {
     /// Adds an attachment that came, unless it is the content of a blob of the body, which has its place there.
     mutating func add(_ attachment: Attachment, _ digest: BlobDigest) {
         received.insert(digest)
-        guard case .ready(let stored, _) = attachment,
-            BlobAttachments.repeated(stored.name, digest.text, in: body) == nil
-        else { return }
+        guard case .ready(let stored, _) = attachment else {
+            return impossible("an attachment without content comes with the content \(digest)")
+        }
+        if BlobAttachments.repeated(stored.name, digest.text, in: body) != nil { return }
         attachments.append(attachment)
     }
 }
@@ -108,7 +110,10 @@ enum DocumentSaving {
             switch attachment.content {
             case .inline: (digest, length) = (try pins.store(content), content.count)
             case .takenOut(let number, let size):
-                guard let stored = try contents?.store(number, pins) else { continue }
+                guard let stored = try contents?.store(number, pins) else {
+                    impossible("the content of attachment \(number) was taken out of another request")
+                    continue
+                }
                 (digest, length) = (stored, size)
             case .stub, .follows:
                 prepared.addStub(attachment, pins)
@@ -273,7 +278,7 @@ enum DocumentSaving {
         _ document: PreparedDocument,
         _ transaction: StoreWriteTransaction
     ) throws(CouchDBError) {
-        guard !document.isDeleted else { return }
+        if document.isDeleted { return }
         for blob in BlobReference.all(in: body) where !transaction.hasBlob(blob.digest) {
             throw CouchDBError(
                 403,

@@ -1,5 +1,6 @@
 import Crypto
 import HummingbirdCore
+import LoveseatAssertions
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -224,7 +225,10 @@ extension CouchDBServer {
             var part = part
             while part.readableBytes > 0 {
                 let length = min(receiver.pieceSize, part.readableBytes)
-                guard let piece = part.readBytes(length: length) else { break }
+                guard let piece = part.readBytes(length: length) else {
+                    impossible("\(length) bytes cannot be read of \(part.readableBytes)")
+                    break
+                }
                 try await work(exchange, size: receiver.inflates ? .max : 0, done: receiver.inflated) {
                     try receiver.receive(piece)
                 }

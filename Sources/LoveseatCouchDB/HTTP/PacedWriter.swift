@@ -18,7 +18,7 @@ struct PacedWriter: ResponseBodyWriter {
     mutating func write(_ buffer: ByteBuffer) async throws {
         try await base.write(buffer)
         written += buffer.readableBytes
-        guard written >= Self.maximumBytes else { return }
+        if written < Self.maximumBytes { return }
         written = 0
         try await eventLoop.submit {}.get()
     }

@@ -1,5 +1,6 @@
 import HTTPTypes
 import HummingbirdCore
+import LoveseatAssertions
 import LoveseatCouchDBReplication
 import LoveseatModel
 import NIOCore
@@ -82,7 +83,10 @@ struct Reply: Sendable {
     func response(isHead: Bool, on eventLoop: any EventLoop) -> Response {
         var fields = HTTPFields()
         for (name, value) in headers {
-            guard let name = HTTPField.Name(name) else { continue }
+            guard let name = HTTPField.Name(name) else {
+                impossible("\(name) is not the name of a header")
+                continue
+            }
             fields.append(HTTPField(name: name, value: value))
         }
         let status = HTTPResponse.Status(code: status)

@@ -1,4 +1,5 @@
 import Crypto
+import LoveseatAssertions
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
@@ -175,7 +176,10 @@ struct MIMEDump {
         let incoming = try IncomingDocument(JSONElement(JSONText(canonical: json)))
         var prepared = PreparedDocument(incoming, id: incoming.id ?? CouchDBServer.newUUID())
         for attachment in incoming.attachments {
-            guard let part = attachments.last(where: { $0.name.isExactly(attachment.name) }) else { continue }
+            guard let part = attachments.last(where: { $0.name.isExactly(attachment.name) }) else {
+                impossible("attachment \(attachment.name) came in no part")
+                continue
+            }
             let ready = try DocumentSaving.ready(
                 attachment,
                 digest: part.digest,

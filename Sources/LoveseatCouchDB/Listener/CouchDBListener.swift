@@ -1,6 +1,7 @@
 public import Foundation
 import HummingbirdCore
 import Logging
+import LoveseatAssertions
 public import LoveseatCore
 import LoveseatCouchDBReplication
 public import LoveseatIdentity
@@ -73,7 +74,7 @@ public final class CouchDBListener: Sendable {
     public func start() async throws(LoveseatError) {
         guard await lifecycle.acquire() else { throw LoveseatError(network: CancellationError()) }
         defer { lifecycle.release() }
-        guard running.withLockedValue({ $0 == nil }) else { return }
+        if running.withLockedValue({ $0 != nil }) { return }
         try Self.check(config)
         let identity = try chooseIdentity()
         try config.database.adopt(self)
@@ -136,6 +137,7 @@ public final class CouchDBListener: Sendable {
             install: installer(server, connections)
         )
         do { try run(channel, server, connections, identity) } catch {
+            // It may be closed already, and the error that ended the start is the one to report.
             try? await channel.close().get()
             throw error
         }
@@ -275,14 +277,18 @@ public final class CouchDBListener: Sendable {
     public func stop() async { await finishing { await self.stopAlone() } }
 
     private func stopAlone() async {
-        guard await lifecycle.acquire() else { return }
+        guard await lifecycle.acquire() else {
+            return impossible("the task that stops the listener was cancelled")
+        }
         defer { lifecycle.release() }
         let stopped = running.withLockedValue { running in
             defer { running = nil }
             return running
         }
+        // The listener was not running, or was stopped while this call waited.
         guard let stopped else { return }
         await advertising.end()
+        // The system may have closed it already.
         try? await stopped.channel?.close().get()
         await stopped.server.jobs.stop()
         await stopped.connections.closeAll()
@@ -374,6 +380,7 @@ final class OpenConnections: Sendable {
     func closeAll() async {
         let open = channels.withLockedValue { Array($0.values) }
         for channel in open { channel.close(promise: nil) }
+        // A connection that ended by an error has ended, too.
         for channel in open { try? await channel.closeFuture.get() }
     }
 }

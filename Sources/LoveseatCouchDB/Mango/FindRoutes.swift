@@ -186,6 +186,7 @@ struct Finding: Sendable {
                 }
             }
             try judge(records, &found)
+            // A page that is not full is the last one.
             guard records.count == listing.limit, let last = records.last else { return }
             if !isSorted, found.bookmarks.count >= wanted { return }
             listing.first = last.id

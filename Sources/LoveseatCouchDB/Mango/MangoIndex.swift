@@ -58,6 +58,7 @@ struct MangoIndex: Sendable {
             guard let list = definition?["fields"] ?? view["map"]?["fields"] else { return nil }
             // An older CouchDB has an object here.
             let items = list.array ?? list.object.map { $0.map { .object([$0.key: $0.value]) } } ?? []
+            // Clients store design documents as they like.
             guard let (fields, _) = try? FindRequest.sort(.array(items)) else { return nil }
             let filter = definition?["partial_filter_selector"] ?? view["map"]?["partial_filter_selector"]
             let isPartial = filter?.object?.isEmpty == false

@@ -80,7 +80,7 @@ struct ReplicateRequest: Sendable {
             }
         }
         since = body["since_seq"]
-        guard !cancels || replicationID == nil else { return }
+        if cancels, replicationID != nil { return }
         source = try Self.side(body["source"], "source")
         target = try Self.side(body["target"], "target")
     }

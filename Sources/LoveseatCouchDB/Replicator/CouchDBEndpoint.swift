@@ -76,6 +76,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
         return "\(address.rootPath)/\(PathEncoding.segment(name))"
     }
 
+    // `validate()` refuses a selection that is not valid, so that nothing is replicated by it.
     package var selection: String? { (try? remoteSelection)?.text }
 
     package func validate() throws(LoveseatError) {

@@ -84,6 +84,7 @@ extension CouchDBSession {
             }
         }
         try await save(gathered.take(), lane)
+        // The remote refused no document, and failed at none.
         guard let (leaf, failure) = doubtful.first else { return }
         // One document that the remote refuses or fails at must not keep the others back.
         guard await remote.answers() else { throw failure.failure(of: "the document \"\(leaf.documentID)\"") }

@@ -126,7 +126,7 @@ extension CouchDBSession {
     /// not here are settled.
     private func retry(_ ids: [String], _ lane: Lane) async throws {
         lane.missing = []
-        guard !ids.isEmpty else { return }
+        if ids.isEmpty { return }
         lane.unsettled.subtract(DocumentSet(ids))
         try await pull(try await lane.remote.changes(of: ids), lane)
         for id in lane.missing.sorted {

@@ -20,7 +20,7 @@ extension CouchDBSession {
             try takeAway(removed.document.id, removed.document.history.first, lane)
         }
         let fetched = fetched.filter { !$0.document.isRemoved }
-        guard !fetched.isEmpty else { return }
+        if fetched.isEmpty { return }
         let results = try insert(fetched, lane)
         var stored: DocumentMap<[RevisionID]> = [:]
         var conflicts: DocumentSet = []

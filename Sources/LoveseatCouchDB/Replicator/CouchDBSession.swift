@@ -158,6 +158,7 @@ actor CouchDBSession: Replication {
             }
             opened.append(lane)
         }
+        // The remote has a database for each collection.
         guard let first = left.first else { return }
         guard !opened.isEmpty else { throw first.error }
         let names = left.map(\.lane.name.path).joined(separator: ", ")
@@ -241,7 +242,7 @@ actor CouchDBSession: Replication {
 
     /// Units of work are found among so many changes: one for each revision.
     func expect(_ count: Int, among changes: Int) {
-        guard changes > 0 else { return }
+        if changes == 0 { return }
         progress.compared += UInt64(changes)
         progress.total += UInt64(count)
         report()
@@ -274,12 +275,13 @@ actor CouchDBSession: Replication {
     private static let saveInterval = Duration.seconds(5)
 
     private func readCheckpoint(_ lane: Lane) async throws {
-        guard plan.reset == .none else { return }
+        if plan.reset != .none { return }
         defer { lane.saved = lane.checkpoint }
         let stored = try replica.checkpoint(of: lane.index).body.map { RemoteCheckpoint(JSONElement($0)) }
         do {
             let found = try await lane.remote.checkpoint(lane.checkpointID)
             lane.checkpointRevision = found?["_rev"]?.string
+            // No session with this remote has saved a checkpoint here: the remote's copy alone proves nothing.
             guard let stored else { return }
             lane.checkpoint = stored.joined(with: found.map { RemoteCheckpoint($0) })
         } catch let failure as RemoteFailure {
@@ -294,7 +296,7 @@ actor CouchDBSession: Replication {
     func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
         let now = runtime.uptime()
         if !isLast, let last = lane.lastSave, now - last < Self.saveInterval { return }
-        guard !lane.isSaving, lane.checkpoint != lane.saved, lost == nil else { return }
+        if lane.isSaving || lane.checkpoint == lane.saved || lost != nil { return }
         lane.isSaving = true
         lane.lastSave = now
         defer { lane.isSaving = false }

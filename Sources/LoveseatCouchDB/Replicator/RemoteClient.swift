@@ -40,6 +40,7 @@ struct RemoteResponse: Sendable {
 
     /// The error that the answer reports; of its body only the beginning is read.
     func failure() async -> RemoteFailure {
+        // The connection may break inside the body, and a proxy's page may be too long: the status says enough.
         let bytes = (try? await bytes(limit: 64 << 10)) ?? []
         return RemoteFailure(status: status, body: bytes, retryAfter: retryAfter)
     }
@@ -191,6 +192,7 @@ final class RemoteClient: Sendable {
                 guard waited <= RequestPace.maximumWait else { return response }
                 let now = runtime.uptime()
                 state.withLock { $0.pace.slowDown(for: wait, now: now) }
+                // The next request can use the connection again. If the body breaks off, it opens another one.
                 _ = try? await response.bytes(limit: 64 << 10)
             case 301, 302, 303, 307, 308:
                 guard let location = response.headers.first(name: "Location") else { return response }
@@ -198,6 +200,7 @@ final class RemoteClient: Sendable {
                 guard redirects <= Self.maximumRedirects else {
                     throw LoveseatError(.tooManyRedirects, "more than \(Self.maximumRedirects) redirects")
                 }
+                // As above: a body that breaks off only costs the connection.
                 _ = try? await response.bytes(limit: 64 << 10)
                 let next = try target.redirected(to: location)
                 guard next.isSecure || !target.isSecure else {
@@ -219,6 +222,7 @@ final class RemoteClient: Sendable {
                 refusals += 1
                 switch login.next(after: response.headers, attempt: refusals) {
                 case .giveUp: return response
+                // As above: a body that breaks off only costs the connection.
                 case .again: _ = try? await response.bytes(limit: 64 << 10)
                 case .session(let username, let password):
                     guard try await logIn(username, password) else { return response }
@@ -235,7 +239,7 @@ final class RemoteClient: Sendable {
     private func waitForTurn() async throws {
         while let turn = state.withLock({ $0.pace.notBefore }) {
             let left = turn - runtime.uptime()
-            guard left > .zero else { return }
+            if left <= .zero { return }
             try await runtime.clock.sleep(for: left)
         }
     }
@@ -252,6 +256,7 @@ final class RemoteClient: Sendable {
             target: address.rootPath + request.path
         )
         let response = try await attempt(request, target, nil, sendsCredentials: true, authorizes: false)
+        // The status and the cookie are in the head: a body that breaks off only costs the connection.
         _ = try? await response.bytes(limit: 64 << 10)
         guard response.status == 200, response.headers.contains(name: "Set-Cookie") else { return false }
         login.beginSession()
@@ -323,6 +328,7 @@ final class RemoteClient: Sendable {
     }
 
     private func keepCookies(_ headers: HTTPHeaders, of target: WebSocketAddress) {
+        // The app may keep no cookies, and those of an anonymous client belong to nobody.
         guard let storage = options.cookies, let credentials = RequestCredentials(options).name else {
             return
         }
@@ -354,6 +360,7 @@ final class RemoteClient: Sendable {
             state.clients[origin] = made
             return made
         }
+        // Another request was faster, or the session ended. A client without connections has nothing that can fail to end.
         if client !== made { try? await made.shutdown() }
         guard let client else { throw CancellationError() }
         return client

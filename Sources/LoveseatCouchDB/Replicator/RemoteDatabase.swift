@@ -136,6 +136,7 @@ final class RemoteDatabase: Sendable {
 
     /// Whether the remote answers to this client at all, after it has refused one request.
     func answers() async -> Bool {
+        // Whatever this fails with, the caller reports the refusal that it has.
         let page = try? await changes(ChangesQuery(.all, since: nil, limit: 1))
         return page != nil
     }
@@ -171,6 +172,7 @@ final class RemoteDatabase: Sendable {
                         if changes.count > 4 * query.limit + 1_000 { break }
                     }
                 } catch { throw LoveseatError(http: error) }
+                // A peer or a proxy may cut the answer.
                 guard changes.count <= 4 * query.limit + 1_000, let end = try? parser.finish() else {
                     // All rows that came are whole.
                     guard let last = changes.last else {
@@ -267,6 +269,7 @@ final class RemoteDatabase: Sendable {
 
     /// A gateway decodes some paths twice, and then sends another document.
     private static func check(_ document: IncomingDocument, of leaf: DocumentLeaf) throws(CouchDBError) {
+        // A peer may leave out the ID, which the request names.
         guard let id = document.id, !id.isExactly(leaf.documentID) else { return }
         throw .badRequest("it is the document \"\(id)\"")
     }

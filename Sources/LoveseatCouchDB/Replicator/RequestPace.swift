@@ -27,9 +27,9 @@ struct RequestPace: Sendable {
     }
 
     mutating func noteAnswer() {
-        guard requestsAtOnce < Self.standard else { return }
+        if requestsAtOnce >= Self.standard { return }
         answers += 1
-        guard answers >= Self.patience else { return }
+        if answers < Self.patience { return }
         (answers, requestsAtOnce) = (0, requestsAtOnce + 1)
     }
 }

@@ -44,8 +44,9 @@ struct CORS {
 
     /// Adds what every answer to an allowed origin carries. The origin is repeated, never `*`, since credentials are allowed.
     func mark(_ reply: inout Reply, _ request: Request) {
-        guard !policy.origins.isEmpty else { return }
+        if policy.origins.isEmpty { return }
         reply.headers.append((name: "Vary", value: "Origin"))
+        // Clients other than browsers send no origin, and a page of another origin must not read the answer.
         guard let origin = request.headers[.origin], policy.allows(origin: origin) else { return }
         reply.headers += [
             (name: "Access-Control-Allow-Origin", value: origin),

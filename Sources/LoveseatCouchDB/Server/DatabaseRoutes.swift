@@ -1,5 +1,6 @@
 import Dispatch
 import HTTPTypes
+import Logging
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -93,7 +94,15 @@ extension CouchDBServer {
                 if !entry.store.isCompactionWaiting {
                     compactions.withLock { $0 += 1 }
                     DispatchQueue.global().async { [self] in
-                        try? database.performMaintenance(type: .compact)
+                        do throws(LoveseatError) { try database.performMaintenance(type: .compact) } catch {
+                            // A database that was closed meanwhile is not compacted, and its client has its answer already.
+                            if error.code != .notOpen {
+                                LogDomain.listener.log(
+                                    .error,
+                                    "\(database.name): the compaction that a client asked for failed: \(error)"
+                                )
+                            }
+                        }
                         compactions.withLock { $0 -= 1 }
                     }
                 }

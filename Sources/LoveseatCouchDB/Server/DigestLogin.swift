@@ -84,6 +84,7 @@ extension CouchDBServer {
 
     /// - Throws: `unauthorized` for a password that came unencrypted where that is not allowed.
     func refuseBasic(_ exchange: Exchange) throws(CouchDBError) {
+        // Over TLS passwords may come as they are, and a client may send no password, or its proof by Digest.
         guard needsLogin, !settings.allowsBasic, let header = exchange.headers[.authorization],
             header.lowercased().hasPrefix("basic ")
         else { return }

@@ -68,7 +68,7 @@ final class ReplicatingClients: Sendable {
         state.withLock { state in
             if state.lines[key] == nil {
                 Self.forgetOld(&state)
-                guard state.lines.count < Self.maximumLines else { return }
+                if state.lines.count >= Self.maximumLines { return }
                 state.next += 1
                 state.lines[key] = Line(
                     number: state.next,

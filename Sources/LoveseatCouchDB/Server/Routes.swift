@@ -68,7 +68,7 @@ extension CouchDBServer {
         let second = exchange.path.count > 1 ? exchange.path[1] : ""
         try requireOwner(exchange)
         if settings.isWriteOnly { try requireWrite(second, exchange) }
-        guard settings.isReadOnly, !exchange.isRead else { return }
+        if !settings.isReadOnly || exchange.isRead { return }
         if second == "_local" || second.beginsExactly(with: "_local/"), exchange.method == "PUT" { return }
         let reads: Set = [
             "_all_docs", "_changes", "_revs_diff", "_bulk_get", "_find", "_explain", "_missing_revs",
@@ -135,17 +135,18 @@ extension CouchDBServer {
             }
             names = keys.items.map { $0.string ?? "" }
         }
-        return .json(
-            200,
-            .array(
-                names.map { name in
-                    guard let entry = try? entry(name, for: exchange), let info = try? info(of: entry) else {
-                        return ["key": .string(name), "error": "not_found"]
-                    }
-                    return ["key": .string(name), "info": info]
-                }
-            )
-        )
+        let infos = try names.map { name -> JSONValue in
+            do {
+                let info = try info(of: entry(name, for: exchange))
+                return ["key": .string(name), "info": info]
+            } catch {
+                let error = Self.error(error)
+                // A database that cannot be read is not missing.
+                guard error.status < 500 else { throw error }
+                return ["key": .string(name), "error": "not_found"]
+            }
+        }
+        return .json(200, .array(infos))
     }
 
     private func uuids(_ exchange: Exchange) throws -> Reply {

@@ -222,7 +222,7 @@ struct DigestParameters {
             rest = rest.drop {
                 $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: ",")
             }
-            guard !rest.isEmpty else { return }
+            if rest.isEmpty { return }
             let name = rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ",") }
             rest = rest.dropFirst(name.count)
             guard rest.popFirst() == UInt8(ascii: "="), let value = Self.value(&rest) else { return nil }

@@ -73,7 +73,7 @@ package struct DigestNonces: Sendable {
     /// Forgets expired nonces, or else the older half.
     private mutating func forget(before oldest: UInt64) {
         used = used.filter { $0.value.made >= oldest }
-        guard used.count >= Self.maximumKept else { return }
+        if used.count < Self.maximumKept { return }
         let times = used.values.map(\.made).sorted()
         let middle = times[times.count / 2]
         forgottenBefore = max(forgottenBefore, middle + 1)

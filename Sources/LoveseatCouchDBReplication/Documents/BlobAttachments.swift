@@ -9,6 +9,7 @@ package enum BlobAttachments {
         guard body.bytes.contains("@type", "\\u", "\\u") else { return [] }
         var found: [StoredAttachment] = []
         visit(JSONElement(body), path: "") { path, element in
+            // An app or a peer may write the type of a blob without a valid digest.
             guard let blob = BlobReference(element.value) else { return }
             var attachment = StoredAttachment(
                 name: prefix + path,
@@ -83,7 +84,7 @@ package enum BlobAttachments {
             guard let new = replaced(items[index], at: path.dropFirst(), by: attachment) else { return nil }
             items[index] = new
             return .array(items)
-        default: return nil
+        case .null, .bool, .number, .string: return nil
         }
     }
 
@@ -103,7 +104,7 @@ package enum BlobAttachments {
                 where value.kind == .object || value.kind == .array {
                     stack.append(("\(path)/\(index)", value))
                 }
-            default: break
+            case .null, .boolean, .number, .string: break
             }
         }
     }

@@ -51,12 +51,14 @@ package struct DumpScanner: Sendable {
         while index < bytes.count {
             switch place {
             case .skipped:
+                // The value goes on in the next piece.
                 guard let end = boundary.end(in: bytes, from: index) else { return }
                 index = end
                 place = .afterMember
             case .entry:
                 let end = boundary.end(in: bytes, from: index)
                 try add(bytes[index..<(end ?? bytes.count)])
+                // The entry goes on in the next piece.
                 guard let end else { return }
                 index = end
                 place = isInArray ? .afterEntry : .root
@@ -66,7 +68,7 @@ package struct DumpScanner: Sendable {
             case .key:
                 readKey(bytes[index])
                 index += 1
-            default:
+            case .root, .beforeKey, .colon, .beforeValue, .afterMember, .beforeEntry, .afterEntry:
                 let byte = bytes[index]
                 // A value is read from its first byte on.
                 if try !enter(byte) { index += 1 }

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 package import LoveseatModel
 
 /// A document as a peer of CouchDB's wire sends it (protocol/couchdb.md §2.1).
@@ -34,7 +35,10 @@ package struct IncomingDocument: Sendable {
         var attachments: [IncomingAttachment] = []
         var members: [(key: [UInt8], value: JSONElement)] = []
         for (rawKey, value) in element.rawMembers {
-            guard let rawKey else { continue }
+            guard let rawKey else {
+                impossible("a member of an object has no key")
+                continue
+            }
             let text = rawKey.bytes.dropFirst().dropLast()
             if text.first != UInt8(ascii: "_"), text.first != UInt8(ascii: "\\") {
                 members.append((Array(rawKey.bytes), value))
@@ -80,7 +84,7 @@ package struct IncomingDocument: Sendable {
     /// - Throws: ``CouchDBError`` for an ID that no document can have.
     package static func check(_ id: String) throws(CouchDBError) {
         guard !id.isEmpty else { throw .illegalID("Document id must not be empty") }
-        guard id.utf8.first == UInt8(ascii: "_") else { return }
+        if id.utf8.first != UInt8(ascii: "_") { return }
         guard id.beginsExactly(with: "_design/") || id.beginsExactly(with: "_local/"), id != "_design/",
             id != "_local/"
         else {

@@ -219,7 +219,7 @@ package struct InlineContentScanner {
     }
 
     private mutating func giveRun(_ content: (Content) throws -> Void) rethrows {
-        guard !run.isEmpty else { return }
+        if run.isEmpty { return }
         try content(.digits(run))
         run.removeAll(keepingCapacity: true)
     }

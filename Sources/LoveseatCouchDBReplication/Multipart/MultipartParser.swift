@@ -182,6 +182,7 @@ package struct MultipartParser: Sendable {
         _ rest: inout ArraySlice<UInt8>,
         _ events: inout [Event]
     ) throws(MultipartError) {
+        // The headers go on in the next piece.
         guard let block = try headers.read(&rest) else { return }
         events.append(.partBegan(try PartHeaders(parsing: block[...])))
         (state, held, impliedCount) = (.data, Self.lineBreak, Self.lineBreak.count)
@@ -189,7 +190,7 @@ package struct MultipartParser: Sendable {
 
     /// Passes data on, or counts it if it belongs to the preamble.
     private mutating func emit(_ data: ArraySlice<UInt8>, _ events: inout [Event]) throws(MultipartError) {
-        guard !data.isEmpty else { return }
+        if data.isEmpty { return }
         if case .preamble = state {
             preambleCount += data.count
             if preambleCount > limits.preambleBytes { throw .preambleTooLong(limit: limits.preambleBytes) }

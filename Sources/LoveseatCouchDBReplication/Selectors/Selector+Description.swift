@@ -47,7 +47,7 @@ extension Selector {
         case .all(let parts):
             parts.reduce(into: [:]) { $0.merge($1.comparisons) { $0 + $1 } }
         case .field(let path, .compare(let wanted, let value)): [path: [(wanted, value)]]
-        default: [:]
+        case .any, .none, .not, .field: [:]
         }
     }
 }

@@ -20,6 +20,7 @@ package struct MissingRevisions: Hashable, Sendable {
             guard let list = entry["missing"], list.kind == .array else { continue }
             var missing = MissingRevisions()
             missing.missing = Set(list.items.compactMap { $0.string.map { ExactText($0) } })
+            // An ancestor that cannot be read only costs that known attachments are sent again.
             missing.ancestors =
                 entry["possible_ancestors"]?.items.compactMap { item in
                     item.string.flatMap { try? RevisionText.parse($0) }

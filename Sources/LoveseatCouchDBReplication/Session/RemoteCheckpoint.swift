@@ -31,7 +31,7 @@ package struct RemoteCheckpoint: Hashable, Sendable {
 
     /// Remembers where a row is that could not be read.
     package mutating func noteUnreadable(after sequence: RemoteSequence?) {
-        guard unreadable.count < Self.maximumUnreadable, !unreadable.contains(sequence) else { return }
+        if unreadable.count >= Self.maximumUnreadable || unreadable.contains(sequence) { return }
         unreadable.append(sequence)
     }
 
@@ -46,6 +46,7 @@ package struct RemoteCheckpoint: Hashable, Sendable {
 
     /// Replaces the remote sequence, and remembers the last one.
     package mutating func advance(to sequence: RemoteSequence?) {
+        // A page without changes may repeat the sequence, and a peer may leave it out.
         guard let sequence, sequence != checkpoint.remote else { return }
         if let last = checkpoint.remote {
             earlier = Array(([last] + earlier.filter { $0 != last }).prefix(Self.maximumEarlier))

@@ -59,6 +59,7 @@ private func serviceBrowsed(
     _ event: Int32,
     _ name: UnsafePointer<CChar>?
 ) {
+    // The name may not be UTF-8, and a service without the number of an interface cannot be reached.
     guard let name, let text = String(validatingCString: name), interface > 0 else { return }
     let event = AvahiEvent.browsed(
         interface: UInt32(interface),
@@ -90,6 +91,7 @@ private func serviceResolved(
     _ text: UnsafePointer<UInt8>?,
     _ textSize: Int
 ) {
+    // An address without the number of an interface cannot be connected to.
     guard let host, interface > 0 else { return }
     let event = AvahiEvent.resolved(
         interface: UInt32(interface),

@@ -1,6 +1,7 @@
 #if os(Linux)
 import CDiscovery
 private import Dispatch
+import LoveseatAssertions
 package import LoveseatDiscoveryCore
 import LoveseatModel
 private import Synchronization
@@ -105,11 +106,13 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     package var isConnected: Bool { queue.sync { client != nil } }
 
     private func connect() {
-        guard client == nil else { return }
+        guard client == nil else { return impossible("the daemon is connected to twice") }
         generation += 1
         let current = generation
         client = AvahiClient { [weak self] event in
-            guard let self, case .state(let state) = event else { return }
+            guard case .state(let state) = event else { return impossible("a client gets \(event)") }
+            // Avahi's thread may report while the provider is released.
+            guard let self else { return }
             queue.async { [weak self] in self?.changed(state, current) }
         }
         guard client != nil else {
@@ -121,6 +124,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func changed(_ state: Int32, _ generation: Int) {
+        // The event may be of a connection that has ended meanwhile.
         guard generation == self.generation, client != nil else { return }
         switch state {
         case 1, 3: isRenaming = true
@@ -164,7 +168,11 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
             browses[id] = Browse(type: type, subtype: subtype, report: report)
             begin(browse: id)
         } end: { [self] id in
-            guard let browse = browses.removeValue(forKey: id), let client else { return }
+            guard let browse = browses.removeValue(forKey: id) else {
+                return impossible("browse \(id) ends twice")
+            }
+            // A daemon that has ended knows of no browse.
+            guard let client else { return }
             for watch in browse.watches.values { client.endWatch(watch) }
             if let object = browse.object { client.endBrowse(object) }
             forgetSuspects()
@@ -189,11 +197,13 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func begin(browse id: Int) {
+        // While the daemon does not run, the browse waits for `connect()`.
         guard let browse = browses[id], let client else { return }
         let prefix = browse.subtype.map { "\($0.hasPrefix("_") ? "" : "_")\($0)._sub." } ?? ""
         let current = generation
         browses[id]?.object = client.browse("\(prefix)\(browse.type)") { [weak self] event in
             self?.queue.async { [weak self] in
+                // The provider may be released, or the daemon restarted, while the event waits on the queue.
                 guard let self, generation == current else { return }
                 browsed(event, id)
             }
@@ -201,22 +211,25 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func browsed(_ event: AvahiEvent, _ id: Int) {
-        guard case .browsed(let interface, let isIPv6, let isThere, let name) = event,
-            let browse = browses[id],
-            let client
-        else { return }
+        guard case .browsed(let interface, let isIPv6, let isThere, let name) = event else {
+            return impossible("a browse gets \(event)")
+        }
+        // The browse, or the daemon, may have ended while the event waited on the queue.
+        guard let browse = browses[id], let client else { return }
         let service = ServiceName(instance: name, type: browse.type)
         let link = Link(interface: interface, isIPv6: isIPv6)
         if isThere {
             browses[id]?.seen[service, default: []].insert(link)
             // Avahi tells a new browse of what is gone, too.
             if suspects[service]?.isGone != true { browse.report(.appeared(service, link)) }
+            // A service is watched once, whatever its links, and not more of them than are reported.
             guard browse.watches[service] == nil, browse.watches.count < PeerTable.maximumPeers else {
                 return
             }
             let current = generation
             browses[id]?.watches[service] = client.watch(name, "\(browse.type)") { [weak self] event in
                 self?.queue.async { [weak self] in
+                    // A changed text is removed and added; and the daemon may be restarted while the event waits.
                     guard let self, generation == current, case .text(true, let text) = event else { return }
                     browses[id]?.report(.text(service, text))
                 }
@@ -224,6 +237,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         } else {
             browses[id]?.seen[service]?.remove(link)
             browse.report(.disappeared(service, link))
+            // The service may be on other links still, or was never seen on this one.
             guard browses[id]?.seen[service]?.isEmpty == true else { return }
             browses[id]?.seen[service] = nil
             forgetSuspects()
@@ -241,18 +255,22 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
             resolutions[id] = Resolution(service: service, report: report)
             begin(resolution: id)
         } end: { [self] id in
-            guard let resolution = resolutions.removeValue(forKey: id) else { return }
+            guard let resolution = resolutions.removeValue(forKey: id) else {
+                return impossible("resolution \(id) ends twice")
+            }
             for object in resolution.objects { client?.endResolve(object) }
         }
     }
 
     private func begin(resolution id: Int) {
+        // While the daemon does not run, the resolution waits for `connect()`.
         guard let resolution = resolutions[id], let client else { return }
         let current = generation
         resolutions[id]?.objects = [false, true].compactMap { isIPv6 in
             client.resolve(resolution.service.instance, "\(resolution.service.type)", isIPv6: isIPv6) {
                 [weak self] event in
                 self?.queue.async { [weak self] in
+                    // The provider may be released, or the daemon restarted, while the event waits on the queue.
                     guard let self, generation == current else { return }
                     resolved(event, id)
                 }
@@ -261,9 +279,11 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func resolved(_ event: AvahiEvent, _ id: Int) {
-        guard case .resolved(let interface, _, let host, let address, let port, let text) = event,
-            let resolution = resolutions[id]
-        else { return }
+        guard case .resolved(let interface, _, let host, let address, let port, let text) = event else {
+            return impossible("a resolution gets \(event)")
+        }
+        // The resolution may have ended while the event waited on the queue.
+        guard let resolution = resolutions[id] else { return }
         let link = Link(interface: interface, isIPv6: address.count == 16)
         let before = resolution.found[link]
         let addresses = (before?.addresses ?? []).filter { $0 != address } + [address]
@@ -280,10 +300,12 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     /// Avahi asks again only when a record is about to expire, and has no call to ask earlier: this asks beside it.
     package func reconfirm(_ service: ServiceName) {
         queue.async { [self] in
+            // It is asked already, too many are, or no browse has seen the service.
             guard suspects[service] == nil, suspects.count < Self.maximumSuspects,
                 browses.values.contains(where: { $0.seen[service] != nil })
             else { return }
             let task = asker.resolve(service) { [weak self] locations in
+                // The provider may be released meanwhile, and a service without a location has not answered.
                 guard let self, !locations.isEmpty else { return }
                 queue.async { [weak self] in self?.answered(service) }
             }
@@ -294,6 +316,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
 
     /// The suspect is there.
     private func answered(_ service: ServiceName) {
+        // It has answered in time, or no browse knows it any more.
         guard let suspect = suspects.removeValue(forKey: service), suspect.isGone else { return }
         for browse in browses.values {
             for link in browse.seen[service] ?? [] { browse.report(.appeared(service, link)) }
@@ -302,6 +325,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
 
     /// The suspect has not answered. From now on this waits for its return, of which Avahi will not tell: it still knows the service.
     private func silent(_ service: ServiceName) {
+        // It has answered, or no browse knows it any more.
         guard suspects[service]?.isGone == false else { return }
         suspects[service]?.isGone = true
         for browse in browses.values {
@@ -339,11 +363,14 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func begin(registration id: Int) {
+        // While the daemon does not run, the service waits for `connect()`.
         guard let client else { return }
         let current = generation
         registrations[id]?.object = client.group { [weak self] event in
             self?.queue.async { [weak self] in
-                guard let self, generation == current, case .published(let state) = event else { return }
+                // The provider may be released, or the daemon restarted, while the event waits on the queue.
+                guard let self, generation == current else { return }
+                guard case .published(let state) = event else { return impossible("a group gets \(event)") }
                 published(state, id)
             }
         }
@@ -355,6 +382,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func publish(_ id: Int) {
+        // A change of the host's name publishes every service again, also one whose group the daemon has refused.
         guard let registration = registrations[id], let object = registration.object, let client else {
             return
         }
@@ -377,6 +405,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private func published(_ state: Int32, _ id: Int) {
+        // The service may be withdrawn, or the daemon end, while the event waits on the queue.
         guard let registration = registrations[id], let client else { return }
         switch state {
         case 2: registration.report(.published(instance: registration.service.instance, host: client.host))
@@ -390,6 +419,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
 
     private func update(_ id: Int, _ text: [UInt8]) {
         registrations[id]?.service.text = text
+        // While the daemon does not run, the text waits: it is published with the service.
         guard let registration = registrations[id], let object = registration.object, let client else {
             return
         }

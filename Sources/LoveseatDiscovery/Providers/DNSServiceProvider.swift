@@ -96,6 +96,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private static let onBrowse: DNSServiceBrowseReply = { _, flags, interface, error, name, _, _, context in
+        // mDNSResponder has ended, or the user denies the app the local network: nothing is found then.
         guard error == kDNSServiceErr_NoError else { return }
         let isThere = flags & DNSServiceFlags(kDNSServiceFlagsAdd) != 0
         Receiver<BrowseEvent>.from(context)?.receive((interface, isThere, text(name)))
@@ -107,6 +108,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
         _ id: Int,
         _ report: @escaping @Sendable (BrowseReport) -> Void
     ) {
+        // The name may not be UTF-8, and the browse may have ended.
         guard var browse = browses[id], !event.name.isEmpty else { return }
         let service = ServiceName(instance: event.name, type: type)
         // mDNSResponder does not say which family.
@@ -162,6 +164,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
         bytes,
         _,
         context in
+        // mDNSResponder may end: the text that was read last stays.
         guard error == kDNSServiceErr_NoError else { return }
         let content = UnsafeRawBufferPointer(start: bytes, count: Int(size))
         let isThere = flags & DNSServiceFlags(kDNSServiceFlagsAdd) != 0
@@ -206,6 +209,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
         size,
         bytes,
         context in
+        // mDNSResponder may end: the resolution then finds nothing, and times out.
         guard error == kDNSServiceErr_NoError else { return }
         let content = Array(UnsafeBufferPointer(start: bytes, count: Int(size)))
         let event = (interface, text(host), UInt16(bigEndian: port), content)
@@ -226,6 +230,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
             text: event.text
         )
         resolutions[id]?.addresses[event.interface] = operation { [weak self] (address: AddressEvent) in
+            // The resolution may have ended.
             guard let self, let found = resolutions[id]?.found[event.interface] else { return }
             let others = found.addresses.filter { $0 != address.bytes }
             resolutions[id]?.found[event.interface] = MulticastNode.Location(
@@ -245,6 +250,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
     }
 
     private static let onAddress: DNSServiceGetAddrInfoReply = { _, flags, _, error, _, address, _, context in
+        // A host may have no address of a family.
         guard error == kDNSServiceErr_NoError, let address else { return }
         let raw = UnsafeRawPointer(address)
         let bytes: [UInt8]
@@ -297,6 +303,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
         }
         return Publication { [self] text in
             queue.async { [self] in
+                // The service could not be registered, or was withdrawn.
                 guard let reference = registrations[id]?.reference else { return }
                 _ = DNSServiceUpdateRecord(reference, nil, 0, UInt16(text.count), text, 0)
             }

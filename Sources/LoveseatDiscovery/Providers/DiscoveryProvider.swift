@@ -79,7 +79,7 @@ package final class Publication: Sendable {
 
     /// Returns when others were told that the service is gone.
     package func withdraw() async {
-        guard !isWithdrawn.exchange(true, ordering: .relaxed) else { return }
+        if isWithdrawn.exchange(true, ordering: .relaxed) { return }
         await withCheckedContinuation { continuation in onWithdraw { continuation.resume() } }
     }
 

@@ -155,7 +155,7 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
                 &port,
                 &interface
             )
-            guard count >= 0 else { return }
+            if count < 0 { return }
             let datagram = IncomingDatagram(
                 bytes: Array(buffer.prefix(count)),
                 source: Array(address.prefix(isIPv6 ? 16 : 4)),
@@ -168,6 +168,7 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
 
     /// Datagrams that cannot be sent are lost, as others are on the way.
     private func send(_ bytes: [UInt8], _ link: Link, _ address: [UInt8]?, _ port: UInt16) {
+        // The group cannot be joined on every interface, and an interface may have just gone down.
         guard let socket = sockets[link.isIPv6], socket.joined.contains(link.interface) else { return }
         let family: Int32 = link.isIPv6 ? 1 : 0
         if let address {

@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 extension MulticastNode {
     /// Under this name hosts list the types that they have services of (RFC 6763, 9).
     static let allServices = DomainName("_services._dns-sd._udp.local")
@@ -75,12 +77,12 @@ extension MulticastNode {
         at now: Int64
     ) {
         let own = ownRecords(on: link)
-        guard !own.isEmpty else { return }
+        if own.isEmpty { return }
         let knownTTLs = Dictionary(known.map { ($0.key, $0.ttl) }) { max($0, $1) }
         let ownKeys = Set(own.map(\.key))
         // Our own probe, which came back, or one of another socket of this host that says the same.
         let isOwnProbe = !probe.isEmpty && probe.allSatisfy { ownKeys.contains($0.key) }
-        guard !isOwnProbe else { return }
+        if isOwnProbe { return }
         var (unicast, immediate): ([DNSRecord], [DNSRecord]) = ([], [])
         for question in questions {
             for record in own.filter(question.matches) + absence(of: question, among: own) {
@@ -143,7 +145,7 @@ extension MulticastNode {
     private mutating func answer(legacy message: DNSMessage, _ datagram: IncomingDatagram) {
         let own = ownRecords(on: datagram.link)
         let answers = own.filter { record in message.questions.contains { $0.matches(record) } }
-        guard !answers.isEmpty else { return }
+        if answers.isEmpty { return }
         var reply = response(answers, own: own)
         func shortened(_ records: [DNSRecord]) -> [DNSRecord] {
             records.map { DNSRecord($0.name, $0.data, ttl: min($0.ttl, 10), isUnique: false) }
@@ -151,7 +153,9 @@ extension MulticastNode {
         reply.id = message.id
         reply.questions = message.questions.prefix(8).map { DNSQuestion($0.name, $0.type) }
         (reply.answers, reply.additionals) = (shortened(reply.answers), shortened(reply.additionals))
-        guard let bytes = reply.encoded(limit: Self.maximumDatagram).first else { return }
+        guard let bytes = reply.encoded(limit: Self.maximumDatagram).first else {
+            return impossible("\(reply.questions.count) questions make no datagram")
+        }
         effects.append(
             .unicast(bytes, address: datagram.source, port: datagram.port, datagram.link)
         )

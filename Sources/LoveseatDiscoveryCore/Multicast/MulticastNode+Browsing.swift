@@ -73,6 +73,7 @@ extension MulticastNode {
 
     /// Asks whether a service that could not be reached is still there. If it does not answer, it disappears after three seconds.
     package mutating func reconfirm(_ service: ServiceName, at now: Int64) {
+        // An app may ask for a name that is empty or longer than 63 bytes.
         guard let target = service.domainName else { return }
         for id in browses.keys.sorted() {
             guard let browse = browses[id] else { continue }
@@ -89,6 +90,7 @@ extension MulticastNode {
     }
 
     private mutating func add(_ question: DNSQuestion, on link: Link, at due: Int64) {
+        // The question waits already, or too many do: a peer may announce any number of services.
         guard questions.count < Self.maximumQuestions,
             !questions.contains(where: { $0.link == link && $0.question == question && $0.due == due })
         else { return }
@@ -107,7 +109,7 @@ extension MulticastNode {
             }
         }
         let wanted = records.filter { isWanted(RecordCache.Key(name: $0.name, type: $0.data.type)) }
-        guard !wanted.isEmpty else { return }
+        if wanted.isEmpty { return }
         var cache = caches[link] ?? RecordCache()
         var sent: [RecordCache.Key: Set<DNSData>] = [:]
         for record in wanted {
@@ -166,6 +168,7 @@ extension MulticastNode {
     }
 
     private mutating func noteText(_ record: DNSRecord, _ link: Link, browse id: Int) {
+        // The text may be of a service that this browse has not found.
         guard case .txt(let text) = record.data, let service = ServiceName(record.name),
             browses[id]?.seen[link]?.contains(service) == true
         else { return }
@@ -173,7 +176,7 @@ extension MulticastNode {
     }
 
     private mutating func reportText(_ text: [UInt8], of service: ServiceName, browse id: Int) {
-        guard browses[id]?.texts[service] != text else { return }
+        if browses[id]?.texts[service] == text { return }
         browses[id]?.texts[service] = text
         effects.append(.event(.text(id, service, text)))
     }
@@ -188,6 +191,7 @@ extension MulticastNode {
     }
 
     private mutating func forgetText(of service: ServiceName, browse id: Int) {
+        // The service may be on other links still.
         guard let browse = browses[id], !browse.seen.values.contains(where: { $0.contains(service) }) else {
             return
         }
@@ -316,7 +320,7 @@ extension MulticastNode {
         let addresses = (cache[target, DNSType.a] + cache[target, DNSType.aaaa]).compactMap { entry in
             switch entry.data {
             case .a(let bytes), .aaaa(let bytes): bytes
-            default: nil
+            case .ptr, .srv, .txt, .nsec, .other: nil
             }
         }
         guard !addresses.isEmpty else { return nil }

@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 extension MulticastNode {
     static let hostTTL: UInt32 = 120
     static let serviceTTL: UInt32 = 4_500
@@ -44,6 +46,7 @@ extension MulticastNode {
 
     /// Changes the TXT record of a service, at most once a second.
     package mutating func update(_ id: Int, text: [UInt8], at now: Int64) {
+        // The service may be withdrawn already, or have this text.
         guard var registration = registrations[id], registration.service.text != text else { return }
         registration.previousText = registration.service.text
         registration.service.text = text
@@ -56,6 +59,7 @@ extension MulticastNode {
 
     /// Withdraws a service: tells others that it is gone.
     package mutating func withdraw(_ id: Int) {
+        // Others do not know of a service that was not announced yet.
         guard let registration = registrations.removeValue(forKey: id), registration.isOwner else { return }
         sayGoodbye(for: registration, withHost: !registrations.values.contains(where: \.isOwner))
     }
@@ -250,13 +254,13 @@ extension MulticastNode {
             }
             if isContradicted { conflict(id, at: now) }
         }
-        guard !registrations.isEmpty else { return }
+        if registrations.isEmpty { return }
         let addresses = Set(interfaces.values.flatMap(\.addresses).map(\.bytes))
         let isHostTaken = records.contains { record in
             guard record.name == hostName, record.ttl > 0 else { return false }
             switch record.data {
             case .a(let bytes), .aaaa(let bytes): return !addresses.contains(bytes)
-            default: return false
+            case .ptr, .srv, .txt, .nsec, .other: return false
             }
         }
         // Addresses that were just removed from an interface are no conflict.
@@ -266,7 +270,7 @@ extension MulticastNode {
     }
 
     private mutating func conflict(_ id: Int, at now: Int64) {
-        guard var registration = registrations[id] else { return }
+        guard var registration = registrations[id] else { return impossible("no registration \(id)") }
         registration.conflicts += 1
         let wait = registration.conflicts > Self.maximumConflicts ? 5_000 : delay(0...250)
         if registration.isOwner {

@@ -123,7 +123,7 @@ package struct MulticastNode {
     package mutating func setInterfaces(_ list: [LinkInterface], at now: Int64) {
         let before = interfaces
         interfaces = Dictionary(list.map { ($0.index, $0) }) { first, _ in first }
-        guard interfaces != before else { return }
+        if interfaces == before { return }
         let (old, new) = (
             Set(before.values.flatMap(\.links)), Set(interfaces.values.flatMap(\.links))
         )
@@ -161,11 +161,13 @@ package struct MulticastNode {
 
     /// Takes a datagram. One from outside of the link, and one that is not a valid message, is ignored.
     package mutating func receive(_ datagram: IncomingDatagram, at now: Int64) {
+        // Anybody can send anything to this port.
         guard let interface = interfaces[datagram.link.interface], interface.isOnLink(datagram.source),
             let message = try? DNSMessage(datagram.bytes)
         else { return }
         if message.isResponse {
-            guard datagram.port == Self.port else { return }
+            // A response from another port is not one of multicast DNS (RFC 6762, 6).
+            if datagram.port != Self.port { return }
             receive(response: message, on: datagram.link, at: now)
         } else {
             receive(query: message, datagram, at: now)

@@ -72,6 +72,7 @@ struct RecordCache {
     /// The cache-flush bit: records older than a second that were not sent with the others expire in a second.
     mutating func flush(_ name: DomainName, _ type: UInt16, keeping sent: Set<DNSData>, at now: Int64) {
         let key = Key(name: name, type: type)
+        // A full cache has refused the records, or all of them were goodbyes.
         guard var list = entries[key] else { return }
         for index in list.indices where !sent.contains(list[index].data) && list[index].received < now - 1_000
         {
@@ -89,6 +90,7 @@ struct RecordCache {
         where isMeant: (DNSData) -> Bool
     ) {
         let key = Key(name: name, type: type)
+        // The records may have expired already.
         guard var list = entries[key] else { return }
         for index in list.indices where isMeant(list[index].data) {
             list[index].expires = min(list[index].expires, deadline)

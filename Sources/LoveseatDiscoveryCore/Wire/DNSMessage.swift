@@ -33,7 +33,7 @@ package struct DNSMessage: Hashable, Sendable {
         // Other operations and failures are ignored (RFC 6762, 18.3 and 18.11).
         let isIgnored = flags & 0x780F != 0
         let counts = (try reader.word(), try reader.word(), try reader.word(), try reader.word())
-        guard !isIgnored else { return }
+        if isIgnored { return }
         for _ in 0..<counts.0 {
             let name = try reader.name()
             let (type, kind) = (try reader.word(), try reader.word())

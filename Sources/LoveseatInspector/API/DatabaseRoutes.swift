@@ -24,6 +24,7 @@ extension InspectorRoutes {
     private static func size(of folder: String, where isCounted: (String) -> Bool) -> (
         count: Int, bytes: UInt64
     ) {
+        // A database without blobs has no folder for them, and files may go while they are counted.
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder))?.filter(isCounted) ?? []
         let sizes = files.map { name in
             let attributes = try? FileManager.default.attributesOfItem(atPath: "\(folder)/\(name)")

@@ -58,6 +58,7 @@ extension InspectorRoutes {
 
     func mesh() async throws -> WebReply {
         let (found, problem) = finder.found()
+        // No process may serve the database: the picture then has no connections.
         let report = try? await backend.peers(after: .max)
         let database = database
         let id = try await Reading.run { try database.publicID }

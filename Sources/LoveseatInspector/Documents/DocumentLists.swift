@@ -46,6 +46,7 @@ final class DocumentLists: Sendable {
         do {
             let positions = try await task.value
             entries.withLock { entries in
+                // Another page has noted the cost, or the list was replaced in the meantime.
                 guard let entry = entries[key], entry.task == task, entry.cost == .zero else { return }
                 entries[key] = Entry(
                     version: entry.version,

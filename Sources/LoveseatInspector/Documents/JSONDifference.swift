@@ -26,7 +26,7 @@ package struct JSONDifference: Hashable, Sendable {
     }
 
     private mutating func compare(_ old: JSONValue, _ new: JSONValue, at path: String) {
-        guard !isCut, old != new else { return }
+        if isCut || old == new { return }
         switch (old, new) {
         case (.object(let old), .object(let new)): compare(old, new, at: path)
         case (.array(let old), .array(let new)): compare(old, new, at: path)

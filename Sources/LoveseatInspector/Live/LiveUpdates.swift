@@ -41,6 +41,7 @@ final class LiveUpdates: Sendable {
             reader.onTermination = { [weak self] _ in self?.remove(number) }
             if state.loop == nil {
                 state.loop = Task { [weak self] in
+                    // The sleep fails after stop(), which the next look finds.
                     while let self, await self.look() { try? await Task.sleep(for: Self.lookEvery) }
                 }
             }
@@ -81,6 +82,7 @@ final class LiveUpdates: Sendable {
         }
         guard hasReaders else { return false }
         let database = database
+        // A database that cannot be read, as while it closes, has no version: the pages read it themselves, and show why.
         let version = try? await Reading.run { try database.defaultCollection().dataVersion() }
         let (hasChanged, asksPeers, event) = last.withLock { last in
             defer { (last.version, last.look) = (version, last.look + 1) }

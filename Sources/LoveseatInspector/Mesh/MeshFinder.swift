@@ -55,6 +55,7 @@ final class MeshFinder: Sendable {
                 return true
             }
             if isOver { return }
+            // The sleep fails when the search ends, as the loop then does.
             try? await Task.sleep(for: .seconds(2))
         }
     }

@@ -51,6 +51,7 @@ package struct ConnectionTable: Sendable {
         let old = lines[sighting.key]
         if sighting.activity == .stopped {
             lines[sighting.key] = nil
+            // The connection was one too many to be listed, or its end was seen before.
             guard var line = old else { return }
             line.sighting = sighting
             let error = sighting.error.map { ": \($0)" } ?? ""
@@ -63,7 +64,7 @@ package struct ConnectionTable: Sendable {
             )
             return past.note(line, at: now)
         }
-        guard old != nil || lines.count < Self.maximumConnections else { return }
+        if old == nil, lines.count >= Self.maximumConnections { return }
         var line = old ?? Line(sighting: sighting, since: sighting.since ?? now)
         if old == nil {
             let side = sighting.direction == .incoming ? "has connected" : "is being connected to"
@@ -93,7 +94,7 @@ package struct ConnectionTable: Sendable {
                 on: sighting.key,
                 at: now
             )
-        default: break
+        case .connecting, .busy, .idle, .offline, .stopped: break
         }
         lines[sighting.key] = line
     }
@@ -119,6 +120,7 @@ package struct ConnectionTable: Sendable {
         _ message: String,
         at now: Int64
     ) {
+        // The connection has ended, or was one too many to be listed.
         guard let title = lines[key]?.sighting.title else { return }
         let why = isPush || isRefusal ? PeerEvent.Reason.refused : .notPulled
         let failure = FailedDocuments.Failure(

@@ -23,6 +23,7 @@ struct PastPeers: Sendable {
     init() {}
 
     init(_ json: JSONValue?) {
+        // Nothing was recorded yet, or another version has recorded it in another form.
         guard case .array(let items) = json ?? .null else { return }
         for item in items.prefix(Self.maximumPeers) {
             guard let key = item["key"]?.string, let seen = item["seen"]?.int else { continue }

@@ -30,6 +30,7 @@ extension PeerMonitor {
             signal.finish()
         }
         let timer = Task {
+            // The sleep fails when all are counted in time.
             try? await Task.sleep(for: Self.patience)
             signal.finish()
         }
@@ -39,6 +40,7 @@ extension PeerMonitor {
     }
 
     private func count(_ key: String) async {
+        // The count for an earlier report has not ended.
         guard observed.withLock({ $0.counting.insert(key).inserted }) else { return }
         defer { observed.withLock { _ = $0.counting.remove(key) } }
         guard let transfers = await transfers(over: key, listing: 0, unread: 0) else {
@@ -47,6 +49,7 @@ extension PeerMonitor {
         var outgoing = transfers.outgoing
         if !transfers.unread.isEmpty {
             let database = database
+            // A database that is closing cannot be read: then only what is on its way is counted.
             let unread = try? await Reading.run {
                 try transfers.unread.reduce(0) {
                     try $0 + database.changeCount(of: $1.key, after: $1.value, limit: Self.maximumUnread)

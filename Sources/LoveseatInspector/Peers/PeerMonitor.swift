@@ -90,6 +90,7 @@ package final class PeerMonitor: Sendable {
     package func start() {
         run { monitor in
             var seconds = 0
+            // The sleep fails after stop().
             while (try? await Task.sleep(for: .seconds(1))) != nil {
                 monitor.look()
                 seconds += 1
@@ -126,6 +127,7 @@ package final class PeerMonitor: Sendable {
     }
 
     private func record() {
+        // No peer has come or gone since the last record.
         guard let past = table.withLock({ $0.takePastChange() }) else { return }
         // The record is for people: nothing depends on it.
         try? database.recordPeers(past)
@@ -147,6 +149,7 @@ package final class PeerMonitor: Sendable {
 
     private func run(_ body: @escaping @Sendable (PeerMonitor) async -> Void) {
         let task = Task { [weak self] in
+            // The monitor was released before the task began.
             guard let self else { return }
             await body(self)
         }

@@ -57,9 +57,10 @@ struct PendingList {
     }
 
     private mutating func add(_ key: Key, named why: String, _ detail: String, at time: Int64? = nil) {
+        // A document that is on its way may be pending in the database too.
         guard added.insert(key).inserted else { return }
         counts[why, default: 0] += 1
-        guard documents.count < Self.maximumDocuments else { return }
+        if documents.count >= Self.maximumDocuments { return }
         var document: JSONObject = [
             "id": .string(key.id), "way": key.isPush ? "out" : "in", "why": .string(why),
             "detail": .string(detail),

@@ -61,6 +61,7 @@ enum EventStream {
                 step.finish()
             }
             group.addTask {
+                // The sleep fails when the stream ends.
                 while (try? await Task.sleep(for: keepAlive)) != nil { step.yield(.keepAlive) }
             }
             defer { group.cancelAll() }

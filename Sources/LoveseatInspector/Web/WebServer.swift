@@ -65,6 +65,7 @@ final class WebServer: Sendable {
             defer { state.listening = nil }
             return (state.listening, Array(state.connections.values))
         }
+        // Channels may have closed by themselves.
         try? await listening?.close().get()
         for channel in connections { channel.close(promise: nil) }
         for channel in connections { try? await channel.closeFuture.get() }

@@ -122,7 +122,7 @@ public struct BlobReference: Hashable, Sendable {
                     found.append(blob)
                 }
             case .object: stack.append(contentsOf: element.members.map(\.value))
-            default: break
+            case .null, .boolean, .number, .string: break
             }
         }
         found.reverse()

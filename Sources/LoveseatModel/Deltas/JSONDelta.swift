@@ -17,7 +17,7 @@ package enum JSONDelta {
     package static func apply(_ delta: JSONValue, to old: JSONValue) throws(Failure) -> JSONValue {
         switch delta {
         case .object, .array: break
-        default: throw .corrupt
+        case .null, .bool, .number, .string: throw .corrupt
         }
         guard let result = try applied(delta, to: old) else { throw .corrupt }
         return result
@@ -30,7 +30,7 @@ package enum JSONDelta {
         if let delta = nested(old, new) { return delta }
         switch new {
         case .array, .object: return .array([new])
-        default: return new
+        case .null, .bool, .number, .string: return new
         }
     }
 
@@ -65,7 +65,7 @@ package enum JSONDelta {
     private static func whole(_ value: JSONValue) -> JSONValue {
         switch value {
         case .array, .object: .array([value])
-        default: value
+        case .null, .bool, .number, .string: value
         }
     }
 
@@ -92,12 +92,12 @@ package enum JSONDelta {
             switch old {
             case .object(let object): return .object(try applied(members, to: object))
             case .array(let array): return .array(try applied(members, to: array))
-            default:
+            case .null, .bool, .number, .string:
                 guard members.isEmpty else { throw .corrupt }
                 return old
             }
         case .array(let items): return try replaced(by: items, old)
-        default: return delta
+        case .null, .bool, .number, .string: return delta
         }
     }
 

@@ -79,7 +79,7 @@ enum StringPatch {
         ) {
             flush()
             if !removed.isEmpty { text += "\(Self.length(removed))-" }
-            guard !inserted.isEmpty else { return }
+            if inserted.isEmpty { return }
             text += "\(Self.length(inserted))+"
             text.unicodeScalars.append(contentsOf: inserted)
             text += "|"

@@ -133,6 +133,7 @@ public struct Document: Sendable {
         if case .stored(let text) = content, case .stored(let otherText) = other.content, text === otherText {
             return true
         }
+        // A document in which an app has set a number that JSON cannot hold cannot be saved.
         guard let body = try? canonicalBody() else { return false }
         return body == (try? other.canonicalBody())
     }

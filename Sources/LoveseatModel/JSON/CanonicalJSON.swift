@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 /// The one byte form that revision digests are taken of.
 ///
 /// No white space; keys sorted by their UTF-8 bytes; only quote, backslash, control characters and U+007F escaped;
@@ -51,7 +53,7 @@ struct CanonicalJSONWriter {
                 write(member.value)
             }
             bytes.append(UInt8(ascii: "}"))
-        default: break
+        case .null, .bool, .number, .string: impossible("a scalar is written as a container")
         }
     }
 

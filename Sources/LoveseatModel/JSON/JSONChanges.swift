@@ -74,7 +74,7 @@ private struct ArrayChanges {
         for (index, value) in values.enumerated() {
             switch value {
             case .object, .array: if index % 2 == 0 { return false }
-            default: if index % 2 == 1 { return false }
+            case .null, .bool, .number, .string: if index % 2 == 1 { return false }
             }
         }
         let keys = stride(from: 0, to: values.count, by: 2).map { values[$0] }
@@ -278,7 +278,7 @@ extension ArrayChanges.Item {
         return members.compactMap { name, value in
             switch value {
             case .object, .array: nil
-            default: Member(name: ExactText(name), value: value)
+            case .null, .bool, .number, .string: Member(name: ExactText(name), value: value)
             }
         }
     }

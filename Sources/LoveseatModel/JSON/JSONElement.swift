@@ -70,6 +70,7 @@ public struct JSONElement: Sendable {
     public init(_ text: JSONText) {
         // Checked text scans again under any limits at least as wide as those it was checked with.
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
+        // Text of a database is not checked when it is read: if it was damaged there, this is null.
         self = (try? JSONElement(scanning: text.bytes, limits: limits)) ?? .null
     }
 
@@ -98,7 +99,7 @@ public struct JSONElement: Sendable {
         return switch JSONTape.kind(word) {
         case .array, .object: source.bytes[start..<JSONTape.offset(source.tape[index + 1])]
         case .plainString, .escapedString: source.bytes[start - 1..<start + JSONTape.length(word) + 1]
-        default: source.bytes[start..<start + JSONTape.length(word)]
+        case .null, .true, .false, .integer, .decimal: source.bytes[start..<start + JSONTape.length(word)]
         }
     }
 
@@ -146,7 +147,7 @@ public struct JSONElement: Sendable {
     public var count: Int {
         switch kind {
         case .array, .object: Int(truncatingIfNeeded: source.tape[index + 1] >> 32)
-        default: 0
+        case .null, .boolean, .number, .string: 0
         }
     }
 

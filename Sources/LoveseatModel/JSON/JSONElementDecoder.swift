@@ -81,7 +81,7 @@ private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
         switch element.number {
         case .double(let value): value
         case .integer(let value): Double(value)
-        default: try floating(type)
+        case .unsigned, .text, nil: try floating(type)
         }
     }
 

@@ -71,9 +71,11 @@ struct JSONScanner {
                 try scanNumber()
                 return
             case UInt8(ascii: "{"):
+                // An object without members is a whole value.
                 guard try openContainer(.object, closing: UInt8(ascii: "}")) else { return }
                 try scanKey()
             case UInt8(ascii: "["):
+                // An array without items is one, too.
                 guard try openContainer(.array, closing: UInt8(ascii: "]")) else { return }
             case UInt8(ascii: "t"):
                 try scanWord("true", .true)
@@ -139,6 +141,7 @@ struct JSONScanner {
     private mutating func skipSpace() {
         while position < end {
             let byte = base[position]
+            // The next token begins here.
             guard byte <= 0x20, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { return }
             position += 1
         }

@@ -61,7 +61,7 @@ private final class TextStream {
 
     /// Puts the text of nested encoders in its place.
     func close() {
-        guard !nested.isEmpty else { return }
+        if nested.isEmpty { return }
         var whole = CanonicalJSONWriter()
         var start = 0
         for (position, encoder) in nested {
@@ -106,13 +106,13 @@ private final class TextEncoder: Encoder {
 
     /// Opens the container; asking again, as subclasses do, goes on with the same one.
     private func open(_ kind: Kind) {
-        guard self.kind == nil else { return }
+        if self.kind != nil { return }
         self.kind = kind
         stream.writer.append(UInt8(ascii: kind == .object ? "{" : "["))
     }
 
     func close() {
-        guard !isClosed else { return }
+        if isClosed { return }
         isClosed = true
         switch kind {
         case .object: stream.writer.append(UInt8(ascii: "}"))
@@ -324,6 +324,7 @@ extension JSONValue: Codable {
     /// - Throws: `DecodingError` for anything that is not a JSON value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
+        // A decoder says only by an error that the value is of another kind.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(Bool.self) {

@@ -33,6 +33,7 @@ extension RevisionTree {
                 let known = revision.flags.subtracting([.verified, .hasBlobs, .pending])
                 nodes[revision.id] = Node(id: revision.id, parent: nil, flags: known, body: nil)
             }
+            // Another ancestor of that generation may have come since, or the steps may be used up.
             guard (try? link(revision.child, to: revision.id, &steps)) != nil else { return }
         }
     }

@@ -269,7 +269,7 @@ extension RevisionTree {
     /// Ends the pending state of revisions that were superseded, closed, or found to supersede all others.
     mutating func releasePending() {
         let pending = pending
-        guard !pending.isEmpty else { return }
+        if pending.isEmpty { return }
         let isAlone = candidatesByOriginal.isEmpty
         for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
             nodes[node.id]?.flags.remove(.pending)
@@ -280,6 +280,7 @@ extension RevisionTree {
 
     /// Records the current revision of a remote database.
     package mutating func recordMark(of remote: Remote?, at id: RevisionID) {
+        // The passive side keeps no marks, and a damaged row may name a revision that is not in its tree.
         guard let remote, contains(id) else { return }
         // An older revision arrived late.
         if let old = remotes[remote], old != id, isAncestor(id, of: old) { return }
@@ -305,6 +306,7 @@ extension RevisionTree {
     package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
         recordMark(of: hub, at: id)
+        // Most often the hub goes on from its own line, or ours is something else than it had.
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
             !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
@@ -312,6 +314,7 @@ extension RevisionTree {
         if superseded.contains(opened) {
             // Its edits were closed in favour of what the hub had, which is deleted by now.
             let edits = candidates.filter { closed.contains($0.original) && isAncestor(id, of: $0.node.id) }
+            // Ours may be alive, or no edit with its content may be left.
             guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1, omissions) }),
                 edit.node.body != nil
             else { return }

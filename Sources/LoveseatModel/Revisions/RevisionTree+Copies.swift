@@ -34,7 +34,7 @@ extension RevisionTree {
 
     /// Finds the originals of all copies that are left.
     mutating func completeCopies() {
-        guard !copies.isEmpty else { return }
+        if copies.isEmpty { return }
         for id in copies.keys {
             copies[id] = nodes[id] == nil ? nil : CopyName(id)?.original
         }
@@ -43,9 +43,9 @@ extension RevisionTree {
         for id in abbreviations { generations.insert(id.generation) }
         var whole: [RevisionID: RevisionID] = [:]
         func complete(_ id: RevisionID) {
-            guard generations.contains(id.generation) else { return }
+            if !generations.contains(id.generation) { return }
             let abbreviation = id.abbreviated
-            guard abbreviation != id, abbreviations.contains(abbreviation) else { return }
+            if abbreviation == id || !abbreviations.contains(abbreviation) { return }
             whole[abbreviation] = max(id, whole[abbreviation] ?? id)
         }
         for id in nodes.keys { complete(id) }
@@ -114,9 +114,11 @@ extension RevisionTree {
     /// Stores a copy that a hub has accepted, or the original in place of one, on top of what the hub had.
     package mutating func adoptCopy(_ copy: RevisionID, isOriginal: Bool, parent: RevisionID, remote: Remote)
     {
+        // The document may have been purged, or the hub's revision pruned, before the hub's answer came.
         guard contains(parent) else { return }
         if !contains(copy) {
             let original = isOriginal ? copy.abbreviated : CopyName(copy)?.original
+            // The original may have been pruned before the hub's answer came, or the document purged and made anew.
             guard let like = original.flatMap(copied) else { return }
             nodes[copy] = Node(
                 id: copy,

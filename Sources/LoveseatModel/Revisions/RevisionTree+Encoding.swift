@@ -165,7 +165,7 @@ extension RevisionTree {
             guard let copies = input.popRecognisedCopies() else { return nil }
             if !copies.isEmpty { takeForEdits(copies) }
         }
-        guard version > Self.version else { return }
+        if version <= Self.version { return }
         guard let forgetful = input.popCompact(), forgetful <= nodes.count else { return nil }
         for _ in 0..<forgetful {
             guard let position = input.popCompact(), position < nodes.count,
@@ -181,7 +181,7 @@ extension RevisionTree {
         let before = Set(candidates.map(\.node.id))
         closed = Set(closed.map(original))
         copies = [:]
-        guard !isLine else { return }
+        if isLine { return }
         closed.formUnion(candidates.map(\.node.id).filter { !before.contains($0) })
     }
 
@@ -260,7 +260,7 @@ extension RevisionTree {
         }
         self.init(nodes: nodes.filter { !invented.contains($0.id) }, remotes: remotes)
         self.closed = closed
-        guard !isLine else { return }
+        if isLine { return }
         // Whatever lost in that database stays lost.
         for candidate in candidates where candidate.node.id != current {
             self.closed.insert(candidate.original)

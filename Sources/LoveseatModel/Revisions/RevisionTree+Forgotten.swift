@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 /// Fingerprints of the revisions that pruning removed from the middle of lines (docs/decisions/0001).
 ///
 /// A peer may still have such a revision as its current one: because its commits were lost, it was restored from a backup, or
@@ -32,9 +34,10 @@ extension RevisionTree {
 
     /// Makes a revision the parent of another one, which may have had an older parent before.
     mutating func setParent(of id: RevisionID, to parent: RevisionID) {
+        // After an edit over a damaged row, whose revision is not in its tree, a parent may be missing.
         guard let index = nodes.index(forKey: id) else { return }
         nodes.values[index].parent = parent
-        guard !nodes.values[index].forgotten.isEmpty else { return }
+        if nodes.values[index].forgotten.isEmpty { return }
         let below = nodes.values[index].takeFingerprints(below: parent)
         if nodes[parent]?.forgotten.isEmpty == true { nodes[parent]?.forgotten = below }
     }
@@ -53,9 +56,11 @@ extension RevisionTree.Node {
     /// Puts the parent's parent in its place, and keeps the parent's fingerprint.
     mutating func forget(_ parent: Self) {
         self.parent = parent.parent
-        guard parent.id.generation < id.generation else { return }
+        guard parent.id.generation < id.generation else {
+            return impossible("revision \(id) has the parent \(parent.id), which is not older")
+        }
         let distance = Int(id.generation - parent.id.generation) - 1
-        guard distance < RevisionTree.fingerprintsKept else { return }
+        if distance >= RevisionTree.fingerprintsKept { return }
         forgotten = Array(forgotten.prefix(distance))
         // Nothing is known of generations that were not here either.
         forgotten += repeatElement(0, count: distance - forgotten.count)

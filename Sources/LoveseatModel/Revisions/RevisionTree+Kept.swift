@@ -15,7 +15,7 @@ extension RevisionTree {
 
     /// Keeps all leaves from now on. Those that lost before stay closed, since peers have been told so.
     package mutating func keepBranches() {
-        guard !keepsBranches else { return }
+        if keepsBranches { return }
         let current = current.map { original($0.id) }
         for candidate in candidates where candidate.original != current { closed.insert(candidate.original) }
         closed.insert(Self.keptMark)
@@ -171,6 +171,7 @@ extension RevisionTree {
         guard !lines.nodes.isEmpty else { return areNew }
         let before = self
         if nodes.count + lines.nodes.count > depth { formerLeaves.value.formUnion(heads) }
+        // A history may contradict the tree: the revisions are then added one by one, and the one at fault is refused.
         guard (try? merge(lines)) != nil, leaves.count <= Self.keptLeaves else {
             self = before
             return nil

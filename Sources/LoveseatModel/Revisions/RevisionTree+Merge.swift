@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 /// What one database sends to another of a document's history, if that is more than one line.
 package struct TreeKnowledge: Hashable, Sendable {
     /// Revisions with their parents, or the nearest ancestors that the sender keeps.
@@ -59,7 +61,10 @@ extension RevisionTree {
         let heads = leaves.filter { !$0.flags.contains(.pending) }.map(\.id) + open.map(\.id)
         for head in heads {
             for id in line(head) where seen.insert(id).inserted {
-                guard var node = nodes[id] else { continue }
+                guard var node = nodes[id] else {
+                    impossible("revision \(id) is on a line, and not in the tree")
+                    continue
+                }
                 node.body = bodies[id] ?? nil
                 knowledge.nodes.append(node)
             }
@@ -130,14 +135,14 @@ extension RevisionTree {
     /// Keeps sending revisions that turned out to be in the middle of a line, because peers may have got them from here
     /// as leaves.
     mutating func keepTelling(_ branches: [RevisionID]) {
-        guard !branches.isEmpty else { return }
+        if branches.isEmpty { return }
         let inner = Set(nodes.values.compactMap(\.parent))
         for id in branches where inner.contains(id) { nodes[id]?.flags.insert(.joint) }
     }
 
     /// Remembers the leaves of both sides until the next pruning, which must not forget their descendants.
     private mutating func noteLeaves(_ other: TreeKnowledge) {
-        guard nodes.count + other.nodes.count > depth else { return }
+        if nodes.count + other.nodes.count <= depth { return }
         let inner = Set(other.nodes.compactMap(\.parent))
         formerLeaves.value.formUnion(other.nodes.map(\.id).filter { !inner.contains($0) })
         formerLeaves.value.formUnion(leaves.map(\.id))

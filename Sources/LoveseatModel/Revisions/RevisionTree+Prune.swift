@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 extension RevisionTree {
     /// The maximum number of closed lines that are remembered.
     package static let closedLinesKept = 32
@@ -42,7 +44,10 @@ extension RevisionTree {
         }
         var child = line[depth - 1]
         for id in middle {
-            guard let node = nodes.removeValue(forKey: id) else { continue }
+            guard let node = nodes.removeValue(forKey: id) else {
+                impossible("revision \(id) is on a line, and not in the tree")
+                continue
+            }
             aside.value?.append(AsideRevision(id: id, child: child, flags: node.flags))
             child = id
             nodes[line[depth - 1]]?.forget(node)
@@ -61,12 +66,15 @@ extension RevisionTree {
             kept.formUnion(line.prefix(depth))
             if let origin = line.last { kept.insert(origin) }
         }
-        guard kept.count < nodes.count else { return }
+        if kept.count >= nodes.count { return }
         kept.formUnion(joints(besides: kept))
         let all = self
         nodes = [:]
         for id in kept {
-            guard var node = all.nodes[id] else { continue }
+            guard var node = all.nodes[id] else {
+                impossible("revision \(id) is kept, and not in the tree")
+                continue
+            }
             var child = id
             // The parent that stays is the nearest ancestor that does.
             while let parent = node.parent.flatMap({ all.nodes[$0] }), !kept.contains(parent.id) {
@@ -94,7 +102,7 @@ extension RevisionTree {
 
     /// Keeps revisions superseded that only a forgotten revision had superseded.
     private mutating func closeRevived(_ before: [Candidate]) {
-        guard !isLine else { return }
+        if isLine { return }
         // An original that was forgotten is abbreviated again.
         let known = Set(before.flatMap { [$0.original, $0.original.abbreviated] })
         closed.formUnion(candidates.map(\.original).filter { !known.contains($0) })
@@ -103,7 +111,7 @@ extension RevisionTree {
     // MARK: Bodies
 
     private mutating func pruneBodies(isLine: Bool) {
-        guard nodes.count > 1 else { return }
+        if nodes.count <= 1 { return }
         var candidates: Set<RevisionID> = []
         let standing = isLine ? [] : self.candidates
         if !isLine, copies.isEmpty {
@@ -165,9 +173,9 @@ extension RevisionTree {
 
     /// The best candidate of each document decides: its deletion, if there is one. Live ones count before deleted ones.
     private mutating func boundCandidates() {
-        guard nodes.count > Self.openCandidatesKept, !keepsBranches else { return }
+        if nodes.count <= Self.openCandidatesKept || keepsBranches { return }
         let open = open(among: candidates)
-        guard open.count > Self.openCandidatesKept else { return }
+        if open.count <= Self.openCandidatesKept { return }
         let winners = Set(documents(among: open).compactMap { best(ofDocument: $0)?.original })
         func rank(_ candidate: Candidate) -> Int {
             !winners.contains(candidate.original) ? 0 : candidate.node.isDeleted ? 1 : 2
@@ -178,7 +186,7 @@ extension RevisionTree {
 
     /// Forgets closed lines except the highest ones, and what was recorded of revisions that are not here.
     private mutating func forgetClosedLines() {
-        guard closed.count > Self.closedLinesKept else { return }
+        if closed.count <= Self.closedLinesKept { return }
         let current = current
         let before = candidates
         let lines = leaves.filter { closed.contains(original($0.id)) && $0.id != current?.id }

@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 /// Decisions of resolvers and people about conflicts (docs/decisions/0001 and 0009).
 ///
 /// A verdict leaves a new revision on what it keeps, whose ID is made of all that it gives up. So what one verdict gives up is always
@@ -32,7 +34,9 @@ extension RevisionTree {
         from peer: PeerKind,
         make: (Draft) throws -> Node
     ) rethrows {
-        guard let current, nodes[pending]?.flags.contains(.pending) == true else { return }
+        guard let current, nodes[pending]?.flags.contains(.pending) == true else {
+            return impossible("revision \(pending) waits for no verdict")
+        }
         nodes[pending]?.flags.remove(.pending)
         try decide(between: current.id, and: pending, verdict, from: peer, make: make)
     }

@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 /// Everything that a database knows of one document's history. It only grows, except for pruning; the current revision
 /// is a function of it (docs/decisions/0001).
 ///
@@ -122,7 +124,9 @@ package struct RevisionTree: Hashable, Sendable {
 
     /// Replaces damaged content of a revision by what it was made of.
     package mutating func replaceContent(of id: RevisionID, with intact: Node) {
-        guard nodes[id] != nil else { return }
+        guard nodes[id] != nil else {
+            return impossible("revision \(id) is damaged, and not in the tree")
+        }
         nodes[id]?.body = intact.body
         let content: Flags = [.deleted, .hasBlobs]
         nodes[id]?.flags.subtract(content)

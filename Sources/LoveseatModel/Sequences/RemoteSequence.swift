@@ -25,6 +25,7 @@ package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
     /// The value, for the body of a message.
     package var json: JSONValue {
         if let integer = UInt64(text) { return JSONValue(integer) }
+        // Only a damaged checkpoint nests a sequence more deeply than text may be; null starts from the beginning.
         return (try? JSONValue(parsing: text)) ?? .null
     }
 

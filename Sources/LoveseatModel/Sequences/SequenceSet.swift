@@ -42,6 +42,7 @@ package struct SequenceSet: Hashable, Sendable {
 
     package mutating func remove(_ sequence: UInt64) {
         let index = firstRange(endingAtOrAfter: sequence)
+        // A change may be taken back that was not completed yet.
         guard index < ranges.count, ranges[index].contains(sequence) else { return }
         let range = ranges[index]
         switch (range.lowerBound < sequence, sequence < range.upperBound) {

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatIdentity
@@ -89,7 +90,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
         case .body(let bytes):
             if body.count < Self.maximumBody { body += bytes.readableBytesView.prefix(Self.maximumBody) }
         case .end:
-            guard let response else { return }
+            guard let response else { return impossible("a response ends that has not begun") }
             self.response = nil
             if let pairing, !pairing.initiator.isListenerProved {
                 prove(pairing, response, context)
@@ -154,6 +155,7 @@ final class ClientHandshake: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     private func keepCookies(_ headers: HTTPHeaders) {
+        // A request without credentials keeps no cookies, nor does one after a redirect to another host.
         guard let credentials, let storage = options.cookies else { return }
         let cookies = headers["Set-Cookie"].compactMap {
             Cookie(

@@ -44,7 +44,7 @@ package final class ClientTLS: Sendable {
     }
 
     private func verify(_ chain: [NIOSSLCertificate], _ answer: EventLoopPromise<NIOSSLVerificationResult>) {
-        let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
+        let chain = chain.readable
         if let leaf = chain.first { options.sawServerCertificate(leaf) }
         var rules = CertificateTrust.ServerRules()
         rules.pin = options.pinnedServerCertificate?.fingerprint ?? options.pinnedServerFingerprint
@@ -57,6 +57,17 @@ package final class ClientTLS: Sendable {
             verdict.withLockedValue { $0 = failure }
             answer.succeed(failure == nil ? .certificateVerified : .failed)
         }
+    }
+}
+
+extension [NIOSSLCertificate] {
+    /// The certificates that a peer shows, its own first, as far as they can be read; none if its own cannot be.
+    ///
+    /// A peer proves only that it has the key of its own certificate, so that no other one may take the first place.
+    var readable: [TLSCertificate] {
+        guard let own = first, let leaf = try? TLSCertificate(der: own.toDERBytes()) else { return [] }
+        // The others only help to find an issuer.
+        return [leaf] + dropFirst().compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
     }
 }
 

@@ -25,6 +25,7 @@ public struct URLEndpoint: BLIPEndpoint {
     }
 
     package func networkChanges() -> AsyncStream<Void>? {
+        // CouchDB's endpoint asks with an http:// URL, which is not a WebSocket's: then every host counts as another one.
         let host = (try? WebSocketAddress(url))?.host ?? ""
         // This host is always reachable.
         let isThisHost = host == "localhost" || host == "::1" || host.hasPrefix("127.")

@@ -16,7 +16,7 @@ final class AcceptPause: ChannelInboundHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Any other error ends the listener.
         guard error is IOError else { return context.fireErrorCaught(error) }
-        guard resuming == nil else { return }
+        if resuming != nil { return }
         let channel = context.channel
         // A channel that is closed meanwhile has nothing to pause.
         _ = channel.setOption(.autoRead, value: false)

@@ -23,6 +23,7 @@ package enum ListenerAddresses {
 
     /// Whether only this host reaches an interface's name or address.
     package static func isLoopback(_ interface: String) -> Bool {
+        // Nobody can listen on an interface that does not exist or has no address: binding to it says why.
         guard let host = try? address(of: interface, port: 0).ipAddress else { return false }
         return isLoopback(address: host)
     }

@@ -80,7 +80,7 @@ package final class ListenerAdvertising: Sendable {
         var run = 0
 
         mutating func change(to new: AdvertisementState) {
-            guard new != current else { return }
+            if new == current { return }
             current = new
             for feed in feeds.all { feed.push(new) }
         }
@@ -121,6 +121,7 @@ package final class ListenerAdvertising: Sendable {
         _ advertisement: (any ListenerAdvertisement)?,
         _ listener: () throws -> AdvertisedListener
     ) throws {
+        // A listener is advertised only if its configuration says so.
         guard let advertisement else { return }
         guard let maker = advertisement as? any AdvertisementMaker else {
             throw LoveseatError(

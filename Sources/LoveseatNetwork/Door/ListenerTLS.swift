@@ -61,7 +61,7 @@ struct ListenerTLS: Sendable {
         let certificateAuthenticator = authenticator as? ListenerCertificateAuthenticator
         let context = try NIOSSLContext(configuration: configuration)
         let handler = NIOSSLServerHandler(context: context) { chain, answer in
-            let chain = chain.compactMap { try? TLSCertificate(der: $0.toDERBytes()) }
+            let chain = chain.readable
             Task(executorPreference: HandshakeExecutor.shared) {
                 var peer: PeerIdentity?
                 if let certificateAuthenticator {
@@ -104,6 +104,7 @@ private final class PlainTextRefusal: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if hasSeen { return context.fireChannelRead(data) }
         let bytes = unwrapInboundIn(data)
+        // A channel may pass on a buffer without bytes.
         guard let first = bytes.getInteger(at: bytes.readerIndex, as: UInt8.self) else { return }
         hasSeen = true
         guard first != Self.handshakeRecord else { return context.fireChannelRead(data) }

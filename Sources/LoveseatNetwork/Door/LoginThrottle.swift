@@ -105,6 +105,7 @@ package struct LoginThrottle: Sendable {
             if successes.count >= Self.maximumEntries { successes = [:] }
         }
         successes[pair] = now
+        // The pair has not failed, so that there is nothing to take back.
         guard let own = entries.removeValue(forKey: pair)?.failures else { return }
         for (key, _) in shared {
             guard var entry = entries[key] else { continue }
@@ -123,6 +124,7 @@ package struct LoginThrottle: Sendable {
     }
 
     private mutating func queue(_ key: Key, free: Int, now: Double) {
+        // Within its allowance, an attempt does not delay the next one.
         guard let entry = entries[key], entry.failures >= free else { return }
         entries[key]?.notBefore = max(now, entry.notBefore) + Self.delay(entry.failures - free)
     }

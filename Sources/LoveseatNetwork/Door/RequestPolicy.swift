@@ -96,6 +96,7 @@ public struct RequestPolicy: Sendable {
         guard pages.count <= 1 else {
             throw Refusal(status: 400, reason: "the request has \(pages.count) Origin headers")
         }
+        // Programs other than browsers name no page.
         guard let page = pages.first, !allows(page: page, at: host) else { return }
         throw Refusal(
             status: 403,
@@ -174,6 +175,7 @@ public struct RequestPolicy: Sendable {
 
     /// - Throws: `invalidParameter` for a text that is not an origin.
     package static func check(origins: [String]) throws(LoveseatError) {
+        // Every origin is valid, or there is none.
         guard let origin = origins.first(where: { !isOrigin($0) }) else { return }
         throw LoveseatError(
             .invalidParameter,

@@ -47,6 +47,7 @@ final class RequestSorter: ChannelInboundHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         received.writeBuffer(&bytes)
+        // The request line may arrive in several pieces.
         guard let isWebSocket = Self.isWebSocket(received.readableBytesView) else { return }
         do { try install(isWebSocket) } catch { return context.close(promise: nil) }
         context.fireChannelRead(wrapInboundOut(received))

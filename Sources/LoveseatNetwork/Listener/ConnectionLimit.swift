@@ -14,6 +14,7 @@ package final class ConnectionLimit: Sendable {
 
     /// Counts a connection until its channel closes.
     package func add(_ channel: any Channel) throws(HTTPRefusal) {
+        // A listener without a maximum counts nothing.
         guard let maximum else { return }
         let isAdded = count.withLockedValue { count in
             guard count < maximum else { return false }

@@ -66,24 +66,26 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func resumeReading(_ context: ChannelHandlerContext) {
-        guard heldRead else { return }
+        if !heldRead { return }
         heldRead = false
         context.read()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // A client may send more before it has its answer, and after it was refused.
         guard case .reading(let run) = stage else { return }
         switch unwrapInboundIn(data) {
         case .head(let head): self.head = head
         case .body(let bytes):
             bodyBytes += bytes.readableBytes
-            guard bodyBytes > Self.maximumBody else { return }
+            if bodyBytes <= Self.maximumBody { return }
             stage = .answered
             refuse(
                 HTTPRefusal(status: .payloadTooLarge, reason: "requests must not have a body"),
                 context
             )
         case .end:
+            // The head came while the authenticator was asked, and was passed over: the client did not wait for its answer.
             guard let head else { return }
             do throws(HTTPRefusal) { try policy.check(head.headers) } catch {
                 stage = .answered
@@ -135,6 +137,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
             } catch { answer.succeed(.failure(error)) }
         }
         answer.futureResult.assumeIsolated().whenSuccess { result in
+            // The client may go away, or break the rules of HTTP, while the authenticator is asked.
             guard context.channel.isActive, !self.stage.isAnswered else { return }
             do throws(HTTPRefusal) {
                 switch try result.get() {

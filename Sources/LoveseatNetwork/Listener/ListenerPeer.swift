@@ -81,6 +81,7 @@ final class PeerRegistry: Sendable {
     }
 
     func replicated(_ event: DocumentEvent, over number: Int) {
+        // Most documents are replicated without an error.
         guard let error = event.error else { return }
         let failure = ListenerFailure(
             peer: number,
@@ -167,6 +168,7 @@ final class PeerRegistry: Sendable {
         }
 
         func update(_ report: ReplicationReport) {
+            // Documents and blobs have feeds of their own, and the reason why the session ends comes with the end.
             guard case .activity(let isBusy, let progress) = report else { return }
             line.withLockedValue { line in
                 line.status = Replicator.Status(isBusy: isBusy, progress)

@@ -1,5 +1,6 @@
 public import Foundation
 import Logging
+import LoveseatAssertions
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
@@ -91,7 +92,7 @@ public final class URLEndpointListener: Sendable {
     }
 
     private func startAlone() async throws(LoveseatError) {
-        guard running.withLockedValue({ $0 == nil }) else { return }
+        if running.withLockedValue({ $0 != nil }) { return }
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
         try RequestPolicy.check(origins: config.origins)
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
@@ -149,6 +150,7 @@ public final class URLEndpointListener: Sendable {
                 )
                 try run(channel, peers, identity, database, databaseName: name)
             } catch {
+                // The port may be closed already; the first error says why the listener does not start.
                 try? await channel.close().get()
                 await guest?.end()
                 throw error
@@ -211,6 +213,7 @@ public final class URLEndpointListener: Sendable {
     /// connect later need no call. Returns when the connected peers have been informed, or when the task is cancelled. Does nothing without
     /// an access policy.
     public func accessChanged() async {
+        // A listener that does not run has no connected peers.
         guard let peers = running.withLockedValue({ $0?.peers }) else { return }
         await finishing { await peers.accessChanged() }
     }
@@ -243,14 +246,18 @@ public final class URLEndpointListener: Sendable {
     public func stop() async { await finishing { await self.stopAlone() } }
 
     private func stopAlone() async {
-        guard await lifecycle.acquire() else { return }
+        guard await lifecycle.acquire() else {
+            return impossible("the task that stops a listener was cancelled")
+        }
         defer { lifecycle.release() }
         let stopped = running.withLockedValue { running in
             defer { running = nil }
             return running
         }
+        // The listener was stopped before, or was not started.
         guard let stopped else { return }
         await advertising.end()
+        // The port may be closed already: an error of accepting closes it.
         try? await stopped.channel.close().get()
         await (config.sharesPortWith as? any PortGuest)?.end()
         await stopped.peers.stop()
@@ -302,7 +309,8 @@ public final class URLEndpointListener: Sendable {
                         switch report {
                         case .blob(let event): registry.transferred(BlobTransfer(event))
                         case .document(let event): registry.replicated(event, over: entry.number)
-                        default: entry.update(report)
+                        case .activity, .checkpointNotSaved, .propertiesLeftOut, .failure:
+                            entry.update(report)
                         }
                     },
                     began: { registry.began($0, over: entry.number) }

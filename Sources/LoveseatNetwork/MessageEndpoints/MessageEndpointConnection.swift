@@ -67,7 +67,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
 
     /// Asks the app to close, once.
     func close() async {
-        guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        if isClosed.exchange(true, ordering: .acquiringAndReleasing) { return }
         let error = failure.withLock { $0 }
         await withCheckedContinuation { continuation in
             let once = OnceWith<Void> { continuation.resume() }
@@ -84,7 +84,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection {
     }
 
     func receive(message: Message) {
-        guard !mailbox.deliver([message.bytes]) else { return }
+        if mailbox.deliver([message.bytes]) { return }
         let overflow = LoveseatError(
             .webSocketCloseUserPermanent,
             "the peer sent more than \(Self.receiveLimit) bytes without waiting for an acknowledgement"

@@ -145,6 +145,7 @@ public final class MessageEndpointListener: Sendable {
 
     /// Call this after the access policy's answers change; see ``URLEndpointListener/accessChanged()``.
     public func accessChanged() async {
+        // Without collections, or with those of two databases, no connection is served.
         guard let peers else { return }
         await finishing { await peers.accessChanged() }
     }
@@ -161,6 +162,7 @@ public final class MessageEndpointListener: Sendable {
     ///
     /// If the task is cancelled while it waits, the call returns and the connection goes on ending.
     public func close(_ number: Int) async {
+        // The connection may have ended by itself.
         guard let entry = state.withLockedValue({ $0.entries[number] }) else { return }
         await finishing { await entry.endWithDatabase() }
     }
@@ -223,6 +225,7 @@ public final class MessageEndpointListener: Sendable {
             )
             return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3, peer: peer)) {
                 [weak self] report in
+                // Documents and blobs have no feeds here, and the reason why the session ends comes with the end.
                 guard case .activity(let isBusy, let progress) = report else { return }
                 self?.publish(Replicator.Status(isBusy: isBusy, progress), of: number)
             }
@@ -234,6 +237,7 @@ public final class MessageEndpointListener: Sendable {
 
     private func publish(_ status: Replicator.Status, of number: Int) {
         state.withLockedValue { state in
+            // A report may come after the end of its connection.
             guard let entry = state.entries[number] else { return }
             entry.status.withLockedValue { $0 = status }
             let change = MessageEndpointListenerChange(

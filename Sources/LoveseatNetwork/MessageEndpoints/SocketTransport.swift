@@ -122,6 +122,7 @@ public final class SocketTransport: MessageTransport {
     /// Closes the connection.
     public func close() async {
         mailbox.finish()
+        // The other side, or an earlier call, may have closed it already.
         try? await channel.close().get()
     }
 

@@ -117,7 +117,7 @@ private final class FramedBytes: MessageChannel {
 
     /// An error of the socket pair only means that the other side has ended.
     private static func recordFailure(_ error: any Error, _ failure: NIOLockedValueBox<LoveseatError?>) {
-        guard error as? LoveseatError != SocketTransport.isClosed else { return }
+        if error as? LoveseatError == SocketTransport.isClosed { return }
         failure.withLockedValue { $0 = $0 ?? LoveseatError(transport: error) }
     }
 

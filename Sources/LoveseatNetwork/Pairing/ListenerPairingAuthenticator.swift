@@ -103,6 +103,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             return offer
         }
         Task { [weak self, number = offer.number] in
+            // Only a cancelled task wakes early, and nobody has this one to cancel it.
             try? await Task.sleep(for: .seconds(seconds))
             self?.withdraw(number)
             events.finish()
@@ -112,7 +113,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
 
     private func withdraw(_ number: Int) {
         state.withLockedValue { state in
-            guard state.offer?.number == number else { return }
+            if state.offer?.number != number { return }
             state.offer?.events.finish()
             state.offer = nil
         }
@@ -123,13 +124,21 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     /// Returns the identity of a client that the database was paired with, by the certificate that it shows, or nil.
     public func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
         guard let fingerprint = client.certificates.first?.fingerprint,
-            let peer = try? database.pairedPeers().first(where: { $0.fingerprint == fingerprint })
+            let peer = pairedPeers()?.first(where: { $0.fingerprint == fingerprint })
         else { return nil }
         return PeerIdentity(
             certificates: client.certificates,
             address: client.address,
             name: peer.isNameGiven ? peer.name : nil
         )
+    }
+
+    /// The peers that the database was paired with; nil if they cannot be read, so that nobody is recognised.
+    private func pairedPeers() -> [PairedPeer]? {
+        do throws(LoveseatError) { return try database.pairedPeers() } catch {
+            LogDomain.listener.log(.error, "paired peers cannot be read: \(error.message)")
+            return nil
+        }
     }
 
     // MARK: Pairing
@@ -182,9 +191,9 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         }
         guard let taken else { return nil }
         let abandon: @Sendable () -> Void = { [weak self] in
-            guard opening.form == .digits else { return }
-            self?.countGuess(offer: taken.number, digits: taken.digits)
+            if opening.form == .digits { self?.countGuess(offer: taken.number, digits: taken.digits) }
         }
+        // The client's share may be a point of low order, which makes no key.
         guard
             let responder = try? PairingResponder(
                 opening,
@@ -203,7 +212,9 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     func complete(_ run: Run, _ header: PairingHeader) -> PeerIdentity? {
         guard run.responder.accepts(header), let leaf = run.client.certificates.first else { return nil }
         guard run.end() else { return nil }
-        let known = try? database.pairedPeers().first { $0.fingerprint == leaf.fingerprint && $0.isNameGiven }
+        // Without them, a name that was given to the peer earlier would be lost.
+        guard let peers = pairedPeers() else { return nil }
+        let known = peers.first { $0.fingerprint == leaf.fingerprint && $0.isNameGiven }
         let peer = state.withLockedValue { state -> PairedPeer? in
             guard let offer = state.offer, offer.number == run.offer, offer.user == nil else { return nil }
             let given = offer.name ?? known?.name
@@ -237,6 +248,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             else { return nil }
             return (user, offer.events)
         }
+        // Most clients that are admitted were paired before, and use no code.
         guard let (peer, events) = used else { return }
         events.push(.paired(peer))
         events.finish()
@@ -265,6 +277,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             offer.events.push(.replaced(offer.code))
             return true
         }
+        // The digits stay until the fifth guess, and the code may be used or withdrawn meanwhile.
         guard let replaced else { return }
         LogDomain.listener.log(
             .warning,

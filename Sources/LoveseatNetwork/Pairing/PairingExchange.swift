@@ -149,6 +149,7 @@ package final class PairingInitiator: Sendable {
         else { throw Self.refused }
         let first = CPace.Message(share: exchange.share, associated: Array(client.utf8))
         let second = CPace.Message(share: share, associated: Array(listener.utf8))
+        // The listener's share may be a point of low order, which makes no key.
         guard let key = try? exchange.key(first: first, second: second),
             CPace.isProof(proof, key, session, of: second)
         else { throw Self.refused }

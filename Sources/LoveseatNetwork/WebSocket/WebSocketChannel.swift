@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
@@ -70,7 +71,9 @@ package final class WebSocketChannel: MessageChannel {
         let target = NIOLockedValueBox<(any EventLoop, NIOLoopBound<WebSocketHandler>)?>(nil)
 
         func resume() {
-            guard let (loop, handler) = target.withLockedValue({ $0 }) else { return }
+            guard let (loop, handler) = target.withLockedValue({ $0 }) else {
+                return impossible("a mailbox was filled before its handler was there")
+            }
             loop.execute { handler.value.resumeReading() }
         }
     }
@@ -87,7 +90,7 @@ package final class WebSocketChannel: MessageChannel {
     package func receiveText() async throws -> [[UInt8]]? { try await texts?.receive() }
 
     private func send(_ messages: [[UInt8]], as opcode: WebSocketOpcode) async throws {
-        guard !messages.isEmpty else { return }
+        if messages.isEmpty { return }
         let promise = channel.eventLoop.makePromise(of: Void.self)
         channel.eventLoop.execute { self.handler.value.send(messages, as: opcode, promise: promise) }
         do { try await promise.futureResult.get() } catch { throw LoveseatError(network: error) }
@@ -95,7 +98,7 @@ package final class WebSocketChannel: MessageChannel {
 
     package func close(code: Int, reason: String) async {
         channel.eventLoop.execute { self.handler.value.sendClose(code, reason) }
-        // The handler closes the connection to a peer that does not answer.
+        // The handler closes the connection to a peer that does not answer. One that ends with an error is closed, too.
         try? await channel.closeFuture.get()
     }
 }

@@ -41,6 +41,7 @@ enum WebSocketFrames {
         frame.data.withUnsafeReadableBytes { source in
             let start = message.count
             message.append(contentsOf: source)
+            // A server does not mask its frames.
             guard let bytes = frame.maskKey else { return }
             let key = bytes.reduce(UInt32(0)) { $0 >> 8 | UInt32($1) << 24 }
             message.withUnsafeMutableBytes {

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 package import LoveseatCore
 import LoveseatModel
 import LoveseatPlatform
@@ -88,7 +89,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     /// one is acknowledged, which Linux delays by 40 ms. The kernel forgets the option, so it is set after every read.
     private func acknowledgeAtOnce(_ context: ChannelHandlerContext) {
         #if os(Linux)
-        guard isTCP else { return }
+        if !isTCP { return }
         let option = ChannelOptions.Types.SocketOption(
             level: .tcp,
             name: NIOBSDSocket.Option(rawValue: TCP_QUICKACK)
@@ -104,6 +105,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     /// Called when a mailbox was emptied.
     func resumeReading() {
+        // No read was held back, or the connection has ended since.
         guard heldRead, let context else { return }
         heldRead = false
         context.read()
@@ -192,7 +194,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     /// Sends a frame that is not a message.
     private func write(_ opcode: WebSocketOpcode, _ payload: [UInt8]) {
-        guard let context else { return }
+        guard let context else { return impossible("a \(opcode) frame is written outside of a pipeline") }
         var data = context.channel.allocator.buffer(capacity: payload.count + 14)
         WebSocketFrames.append(opcode, payload, masked: settings.isClient, with: &keys, to: &data)
         context.writeAndFlush(wrapOutboundOut(data), promise: nil)
@@ -215,6 +217,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
 
     /// Sends a close frame, once, and gives the peer a few seconds to answer.
     func sendClose(_ code: Int, _ reason: String) {
+        // Both sides may close at once, and the session may close a connection that has ended.
         guard !sentClose, let context else { return }
         // Codes that must not be sent are replaced by that of a normal end.
         let sent = Self.isSendable(code) ? code : 1000
@@ -258,6 +261,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     // MARK: Heartbeat
 
     private func watch(for delay: TimeAmount) {
+        // The timer may fire in the turn of the event loop in which the connection ends.
         guard let context else { return }
         hasHeard = false
         timer = context.eventLoop.assumeIsolated().scheduleTask(in: delay) { self.checkPulse() }
@@ -266,6 +270,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
     private func checkPulse() {
         // While messages are not consumed nothing is read, so silence means nothing.
         if hasHeard || heldRead { return watch(for: heartbeat) }
+        // The timer may fire in the turn of the event loop in which the connection ends.
         guard let context else { return }
         write(.ping, [])
         let patience = min(TimeAmount.seconds(20), max(heartbeat - .seconds(1), .milliseconds(500)))

@@ -115,6 +115,7 @@ struct EnglishStemmer: FullTextStemmer {
                 return
             }
             for suffix in ["ingly", "edly", "ing", "ed"] where ends(suffix) {
+                // Without a vowel in front the ending belongs to the stem, as in "sing".
                 guard hasVowel(before: start(suffix)) else { return }
                 replace(suffix, "")
                 if ends("at") || ends("bl") || ends("iz") {
@@ -129,6 +130,7 @@ struct EnglishStemmer: FullTextStemmer {
         }
 
         mutating func finalY() {
+            // Words such as "say" and "by" keep their y.
             guard ends("y") || ends("Y"), word.count > 2, !Self.isVowel(word[word.count - 2]) else { return }
             word[word.count - 1] = UInt8(ascii: "i")
         }
@@ -191,8 +193,9 @@ struct EnglishStemmer: FullTextStemmer {
                 "ive", "ize",
                 "ion", "al", "er", "ic",
             ] where ends(suffix) {
-                guard start(suffix) >= r2 else { return }
+                if start(suffix) < r2 { return }
                 if suffix == "ion" {
+                    // After other letters "ion" belongs to the stem, as in "religion".
                     guard let before = word.dropLast(3).last, "st".utf8.contains(before) else { return }
                 }
                 replace(suffix, "")

@@ -192,6 +192,7 @@ struct FrenchStemmer: FullTextStemmer {
         private mutating func unaccent() {
             var index = word.count
             while index > 0, !word.isVowel(index - 1) { index -= 1 }
+            // The word has no vowel, or ends in one, or its last vowel has no such accent.
             guard index > 0, index < word.count,
                 word.scalars[index - 1] == "é" || word.scalars[index - 1] == "è"
             else { return }

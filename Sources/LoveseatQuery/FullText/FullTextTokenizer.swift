@@ -51,12 +51,12 @@ package struct FullTextTokenizer: Sendable {
         var word = String.UnicodeScalarView()
         var (start, end) = (0, 0)
         func finish() {
-            guard !word.isEmpty else { return }
+            if word.isEmpty { return }
             var text = String(word)
             word = String.UnicodeScalarView()
             // Stop words and stems are of the word without its accents, if these do not count.
             if !keepsAccents { text = Self.withoutAccents(text) }
-            guard isPrefix || !stopWords.contains(text) else { return }
+            if !isPrefix, stopWords.contains(text) { return }
             if let stemmer, !isPrefix { text = stemmer.stem(text) }
             if !text.isEmpty { tokens.append(Token(text: text, start: start, end: end)) }
         }

@@ -32,6 +32,7 @@ struct GermanStemmer: FullTextStemmer {
     }
 
     private func endings(_ word: inout StemmedWord) {
+        // Most words have none of these endings behind their first syllable.
         guard let suffix = word.longest(["em", "ern", "er", "e", "en", "es", "s"]),
             word.start(suffix) >= word.r1
         else { return }
@@ -41,6 +42,7 @@ struct GermanStemmer: FullTextStemmer {
     }
 
     private func comparisons(_ word: inout StemmedWord) {
+        // Most words have none of these endings behind their first syllable.
         guard let suffix = word.longest(["en", "er", "est", "st"]), word.start(suffix) >= word.r1 else {
             return
         }
@@ -49,6 +51,7 @@ struct GermanStemmer: FullTextStemmer {
     }
 
     private func derivations(_ word: inout StemmedWord) {
+        // Most words have none of these endings behind their second syllable.
         guard let suffix = word.longest(["end", "ung", "ig", "ik", "isch", "lich", "heit", "keit"]),
             word.start(suffix) >= word.r2
         else { return }

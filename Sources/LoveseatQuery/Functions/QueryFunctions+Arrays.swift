@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 extension QueryFunctions {
     func collective(_ id: QueryFunctionID, _ arguments: [QueryValue]) -> QueryValue {
         switch id {
@@ -54,7 +56,10 @@ extension QueryFunctions {
         case .arrayAverage: return .double(count == 0 ? 0 : sum / Double(count))
         case .arrayMin: return least.map(QueryValue.double) ?? .null
         case .arrayMax: return greatest.map(QueryValue.double) ?? .null
-        default: return .null
+        case .arrayIfNull: return .null
+        default:
+            impossible("\(id) does not go through an array")
+            return .null
         }
     }
 
@@ -113,7 +118,7 @@ extension QueryFunctions {
                 return .bool(false)
             }
         case .array, .object: return .bool(false)
-        default:
+        case .missing, .null, .bool, .integer, .unsigned, .double:
             while let item = items.next() {
                 let kind = walker.kind(at: item.value)
                 guard kind == .number || kind == .bool else { continue }

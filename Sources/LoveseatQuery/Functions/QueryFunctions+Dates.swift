@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatModel
 
 extension QueryFunctions {
@@ -55,7 +56,9 @@ extension QueryFunctions {
                 return .missing
             }
             return .integer(Self.difference(one, other, part))
-        default: return .missing
+        default:
+            impossible("\(id) is not about dates")
+            return .missing
         }
     }
 
@@ -90,18 +93,21 @@ extension QueryFunctions {
             case .year: 12
             case .quarter: 3
             case .month: 1
-            default: nil
+            case .week, .day, .hour, .minute, .second, .millisecond: nil
             }
         }
 
         var milliseconds: Int64 {
             switch self {
-            case .week: 7 * QueryDate.day
-            case .day: QueryDate.day
-            case .hour: 3_600_000
-            case .minute: 60_000
-            case .second: 1000
-            default: 1
+            case .week: return 7 * QueryDate.day
+            case .day: return QueryDate.day
+            case .hour: return 3_600_000
+            case .minute: return 60_000
+            case .second: return 1000
+            case .millisecond: return 1
+            case .millennium, .century, .decade, .year, .quarter, .month:
+                impossible("the length of a \(rawValue) varies")
+                return 1
             }
         }
     }
@@ -143,7 +149,7 @@ extension QueryFunctions {
         case .hour: return clock(3_600_000)
         case .minute: return clock(60_000)
         case .second: return clock(1000)
-        default: break
+        case .millisecond, .month, .quarter, .year, .decade, .century, .millennium: break
         }
         let (from, to) = (GregorianCalendar.date(ofDay: right.day), GregorianCalendar.date(ofDay: left.day))
         let years = Int64(to.year - from.year)
@@ -153,7 +159,10 @@ extension QueryFunctions {
         case .century: return years / 100
         case .millennium: return years / 1000
         case .quarter: return years * 4 + Int64((to.month - 1) / 3 - (from.month - 1) / 3)
-        default: return years * 12 + Int64(to.month - from.month)
+        case .month: return years * 12 + Int64(to.month - from.month)
+        case .millisecond, .second, .minute, .hour, .day, .week:
+            impossible("a \(part) is not a number of months")
+            return 0
         }
     }
 }

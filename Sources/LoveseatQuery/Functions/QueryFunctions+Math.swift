@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 extension QueryFunctions {
     func mathematical(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue {
         switch id {
@@ -38,22 +40,24 @@ extension QueryFunctions {
 
     private func computed(_ id: QueryFunctionID, _ number: Double) -> Double {
         switch id {
-        case .abs: abs(number)
-        case .ceil: number.rounded(.up)
-        case .floor: number.rounded(.down)
-        case .sqrt: number.squareRoot()
-        case .degrees: number * 180 / .pi
-        case .radians: number * .pi / 180
-        case .acos: environment.transcendental(.acos, number)
-        case .asin: environment.transcendental(.asin, number)
-        case .atan: environment.transcendental(.atan, number)
-        case .cos: environment.transcendental(.cos, number)
-        case .exp: environment.transcendental(.exp, number)
-        case .ln: environment.transcendental(.ln, number)
-        case .log: environment.transcendental(.log, number)
-        case .sin: environment.transcendental(.sin, number)
-        case .tan: environment.transcendental(.tan, number)
-        default: .nan
+        case .abs: return abs(number)
+        case .ceil: return number.rounded(.up)
+        case .floor: return number.rounded(.down)
+        case .sqrt: return number.squareRoot()
+        case .degrees: return number * 180 / .pi
+        case .radians: return number * .pi / 180
+        case .acos: return environment.transcendental(.acos, number)
+        case .asin: return environment.transcendental(.asin, number)
+        case .atan: return environment.transcendental(.atan, number)
+        case .cos: return environment.transcendental(.cos, number)
+        case .exp: return environment.transcendental(.exp, number)
+        case .ln: return environment.transcendental(.ln, number)
+        case .log: return environment.transcendental(.log, number)
+        case .sin: return environment.transcendental(.sin, number)
+        case .tan: return environment.transcendental(.tan, number)
+        default:
+            impossible("\(id) is not a function of one number")
+            return .nan
         }
     }
 
@@ -97,7 +101,7 @@ extension QueryFunctions {
         case .unsigned: .max
         case .double(let value):
             value.isNaN ? 0 : value >= 0x1p63 ? .max : value < -0x1p63 ? .min : Int64(value)
-        default: 0
+        case .missing, .null, .string, .array, .object: 0
         }
     }
 }

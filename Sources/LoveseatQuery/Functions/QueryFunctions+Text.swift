@@ -33,7 +33,7 @@ extension QueryFunctions {
             case .missing: return .missing
             case .null: result += "null"
             case .array(let text), .object(let text): result += String(decoding: text, as: UTF8.self)
-            default: result += text(argument) ?? ""
+            case .bool, .integer, .unsigned, .double, .string: result += text(argument) ?? ""
             }
         }
         return .string(result)
@@ -75,7 +75,7 @@ extension QueryFunctions {
         for argument in arguments.prefix(2) {
             switch argument {
             case .null, .array, .object: return .integer(0)
-            default: break
+            case .missing, .bool, .integer, .unsigned, .double, .string: break
             }
         }
         func text(_ value: QueryValue) -> String? {

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatModel
 
 /// The functions of the language, on values.
@@ -86,7 +87,9 @@ package struct QueryFunctions: Sendable {
             return .array([UInt8(ascii: "[")] + value.json + [UInt8(ascii: "]")])
         case .toObject: if case .object = value { return value } else { return .object(Array("{}".utf8)) }
         case .toAtom: return Self.atom(value)
-        default: return .null
+        default:
+            impossible("\(id) converts nothing")
+            return .null
         }
     }
 
@@ -162,7 +165,7 @@ package struct QueryFunctions: Sendable {
         case .unsigned(let value): String(value)
         case .double(let value): text(value)
         case .string(let value): value
-        default: nil
+        case .missing, .null, .array, .object: nil
         }
     }
 

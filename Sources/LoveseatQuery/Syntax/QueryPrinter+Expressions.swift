@@ -143,6 +143,7 @@ extension QueryPrinter {
         write("META(")
         if let source { self.name(source) }
         write(")")
+        // META() alone stands for the whole object.
         guard let name else { return }
         write(".")
         self.name(name)

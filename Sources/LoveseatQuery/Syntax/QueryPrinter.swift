@@ -89,6 +89,7 @@ struct QueryPrinter {
     }
 
     private mutating func clause(_ keyword: String, _ expression: QueryExpression?) {
+        // Clauses are optional.
         guard let expression else { return }
         text += keyword
         self.expression(expression, .whole)
@@ -116,6 +117,7 @@ struct QueryPrinter {
     }
 
     private mutating func alias(_ alias: String?) {
+        // A result or a source may have no alias.
         guard let alias else { return }
         text += " AS "
         name(alias)
@@ -174,6 +176,7 @@ struct QueryPrinter {
         case .string(let value): text += value.quoted("'")
         case .array(let json), .object(let json):
             let value = JSONElement(JSONText(trusted: json)).value
+            // Only a tree that is made by hand has such a literal. The language has no text for one that is nested too deeply.
             if let value = try? QueryExpression(value) { expression(value, .operand) }
         }
     }

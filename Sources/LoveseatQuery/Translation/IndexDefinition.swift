@@ -52,6 +52,7 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
 
     /// The names of the columns, which a search may name.
     package var columns: [String] {
+        // An index that a later version has made may have expressions that this one cannot parse.
         guard let expressions = try? QueryParser.parseList(expressions) else { return [] }
         return expressions.map { expression in
             guard case .property(let steps) = expression.kind else { return "" }

@@ -1,3 +1,5 @@
+import LoveseatAssertions
+
 extension QueryTranslator {
     /// What a value is used for.
     enum Context {
@@ -55,7 +57,9 @@ extension QueryTranslator {
             return try meta(index, name, context, at: expression.position)
         case .nested(let value, let steps):
             return "ls_nested(\(try sql(value, .value)), \(SQL.string(QueryPath(steps).text)))"
-        default: return ""
+        default:
+            impossible("an expression is not an operand: \(expression.kind)")
+            return ""
         }
     }
 
@@ -93,7 +97,9 @@ extension QueryTranslator {
         case .collated(let inner, let collation):
             namesCollation = namesCollation || collation.sqlName != nil
             return try sql(inner, context, collation)
-        default: return ""
+        default:
+            impossible("an expression is not compound: \(expression.kind)")
+            return ""
         }
     }
 
@@ -116,7 +122,9 @@ extension QueryTranslator {
             return try choice(operand, branches, otherwise, context)
         case .quantified(let quantifier, let variable, let collection, let condition):
             return try quantified(quantifier, variable, collection, condition, at: expression.position)
-        default: return ""
+        default:
+            impossible("an expression is not a condition: \(expression.kind)")
+            return ""
         }
     }
 
@@ -301,13 +309,14 @@ extension QueryTranslator {
         case .meta(_, let meta): name = meta
         case .collated(let inner, _): return column(inner)
         case .property(let steps):
+            // A name without a meaning is refused where it is translated.
             switch try? resolve(steps, at: nil) {
             case .meta(_, let meta, [])?: name = meta
             case .alias(let aliased, [])?:
                 var inside = self
                 (inside.scope.seesAliases, inside.variables) = (false, [])
                 return inside.column(aliased)
-            default: name = nil
+            case .path?, .meta?, .alias?, nil: name = nil
             }
         default: name = nil
         }

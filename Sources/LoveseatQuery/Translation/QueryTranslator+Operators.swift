@@ -31,7 +31,7 @@ extension QueryTranslator {
             if case .literal(.null) = right.kind { return try tested(left, .null, name == .isNot) }
             let (one, other) = try operands(left, right, isEquality: true)
             return "(\(collated(one, collation, with: [other])) \(name.rawValue) \(other))"
-        default:
+        case .less, .lessOrEqual, .greater, .greaterOrEqual, .equal, .notEqual:
             let (one, other) = try operands(left, right, isEquality: name == .equal || name == .notEqual)
             return "(\(collated(one, collation, with: [other])) \(name.rawValue) \(other))"
         }

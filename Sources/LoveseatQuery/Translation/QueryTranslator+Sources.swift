@@ -160,6 +160,7 @@ extension QueryTranslator {
         for case .collection(_, _, let condition?) in query.joins { stack.append(condition) }
         while let expression = stack.popLast() {
             stack += expression.kind.children
+            // A name that means nothing here may be a variable's; if not, it is refused when it is translated.
             switch expression.kind {
             case .meta(let source, "deleted"):
                 if let index = try? metaSource(source, at: nil) { sources[index].seesTombstones = true }

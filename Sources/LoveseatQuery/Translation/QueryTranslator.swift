@@ -168,6 +168,7 @@ struct QueryTranslator {
         case .unary(.negate, let value), .collated(let value, _):
             return isConstant(value, seesAliases: seesAliases)
         case .property(let steps):
+            // A name without a meaning has been refused already, when the sort key was translated.
             guard seesAliases, case .alias(let aliased, [])? = try? resolve(steps, at: nil) else {
                 return false
             }
@@ -211,7 +212,8 @@ struct QueryTranslator {
                 expression = QueryExpression(.property(steps), at: expression.position)
             }
             items.append(try resultItem(expression))
-            var title = result.alias ?? title(of: expression)
+            var title = result.alias
+            if title == nil { title = try self.title(of: expression) }
             if title == nil {
                 anonymous += 1
                 title = "$\(anonymous)"
@@ -235,7 +237,7 @@ struct QueryTranslator {
             case .path(let body, let rest): return "ls_result(\(body), \(SQL.string(QueryPath(rest).text)))"
             case .meta(let source, let name, let rest) where rest.isEmpty:
                 return try metaResult(source, name, at: expression.position)
-            default: break
+            case .meta, .alias: break
             }
         case .wildcard(let name):
             let source = try wildcardSource(name, at: expression.position)
@@ -283,17 +285,17 @@ struct QueryTranslator {
         }
     }
 
-    private func title(of expression: QueryExpression) -> String? {
+    private func title(of expression: QueryExpression) throws(QueryError) -> String? {
         switch expression.kind {
         case .property(let steps):
-            guard let resolved = try? resolve(steps, at: nil) else { return Self.lastKey(steps) }
+            let resolved = try resolve(steps, at: expression.position)
             if case .path(_, let rest) = resolved, rest.isEmpty, let source = matchingSource(steps) {
                 return sources[source.index].title
             }
             if case .meta(_, let name, let rest) = resolved, rest.isEmpty { return name }
             return Self.lastKey(steps)
         case .wildcard(let name):
-            return (try? wildcardSource(name, at: nil)).map { sources[$0].title }
+            return sources[try wildcardSource(name, at: expression.position)].title
         case .meta(_, let name): return name
         default: return nil
         }

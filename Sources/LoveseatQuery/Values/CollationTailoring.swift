@@ -10,6 +10,7 @@ struct CollationTailoring: Sendable {
     var isEmpty: Bool { rules.isEmpty }
 
     init(locale: String?) {
+        // There is no locale, or its language puts no letter elsewhere.
         guard let language = Self.language(of: locale), let order = Self.orders[language] else { return }
         for chain in order.split(separator: " ") {
             // The first letter is where the others follow; letters between dots are one place.

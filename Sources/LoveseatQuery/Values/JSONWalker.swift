@@ -253,6 +253,7 @@ package struct JSONWalker {
         let content = UnsafeBufferPointer(start: base + from + 1, count: max(0, to - from - 2))
         guard content.contains(UInt8(ascii: "\\")) else { return String(decoding: content, as: UTF8.self) }
         let quoted = Array(UnsafeBufferPointer(start: base + from, count: to - from))
+        // A string that is not JSON, which only a damaged file has, is taken as it is.
         return (try? JSONElement(parsing: quoted))?.string ?? String(decoding: content, as: UTF8.self)
     }
 

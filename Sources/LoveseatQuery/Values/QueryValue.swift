@@ -23,7 +23,7 @@ package enum QueryValue: Hashable, Sendable {
         case .integer(let value): Double(value)
         case .unsigned(let value): Double(value)
         case .double(let value): value
-        default: nil
+        case .missing, .null, .string, .array, .object: nil
         }
     }
 
@@ -35,14 +35,14 @@ package enum QueryValue: Hashable, Sendable {
     var isScalar: Bool {
         switch self {
         case .bool, .integer, .unsigned, .double, .string: true
-        default: false
+        case .missing, .null, .array, .object: false
         }
     }
 
     package var isNumber: Bool {
         switch self {
         case .integer, .unsigned, .double: true
-        default: false
+        case .missing, .null, .bool, .string, .array, .object: false
         }
     }
 
@@ -121,7 +121,7 @@ package enum QueryValue: Hashable, Sendable {
             case .bool(let value): value ? 1 : 0
             case .integer(let value): value
             case .double(let value): Int64(exactly: value)
-            default: nil
+            case .missing, .null, .unsigned, .string, .array, .object: nil
             }
         }
         if let left = exact(one), let right = exact(other) {

@@ -40,10 +40,11 @@ package struct ListedIDs: Hashable, Sendable {
         var id = id
         id.withUTF8 { text in
             let id = UnsafeRawBufferPointer(text)
-            guard id.count <= 0xFFFF, bytes.count + id.count + 2 < UInt32.max else { return }
+            // No document has an ID so long, and no message brings so many.
+            if id.count > 0xFFFF || bytes.count + id.count + 2 >= UInt32.max { return }
             if (count + 1) * 4 > table.count * 3 { grow() }
             let slot = slot(of: id)
-            guard table[slot] == 0 else { return }
+            if table[slot] != 0 { return }
             table[slot] = UInt32(bytes.count + 1)
             bytes.append(UInt8(truncatingIfNeeded: id.count))
             bytes.append(UInt8(truncatingIfNeeded: id.count >> 8))

@@ -35,7 +35,7 @@ package struct MarkLedger: Sendable {
 
     /// The session has marked these documents.
     package mutating func mark(_ ids: some Sequence<String>) {
-        guard hasOlder, !trust.leavesOutMarked else { return }
+        if !hasOlder || trust.leavesOutMarked { return }
         for id in ids { marked.insert(id) }
     }
 

@@ -134,6 +134,7 @@ package final class BlobFiles: Sendable {
         for name in names where !wanted.contains(name) {
             guard let digest = BlobDigest(fileName: name) else { continue }
             keeping.withLock { keeping in
+                // A save or a pull may have begun to rely on it since the documents were read.
                 guard keeping.pins[digest] == nil, keeping.touched?.contains(digest) != true else { return }
                 freed.bytes += length(digest) ?? 0
                 freed.count += 1
@@ -197,7 +198,7 @@ package final class BlobFiles: Sendable {
     {
         if syncs, fsync(descriptor) != 0 { throw Self.failure("sync", temporary) }
         guard rename(temporary, path(digest)) == 0 else { throw Self.failure("rename", temporary) }
-        guard syncs else { return }
+        if !syncs { return }
         let directory = open(folder, O_RDONLY | O_CLOEXEC)
         guard directory >= 0 else { throw Self.failure("open", folder) }
         defer { close(directory) }

@@ -112,6 +112,7 @@ package final class BlobWriter {
 
     /// Closes the file of a blob that is written and not finished yet: any number of them can wait.
     package func rest() {
+        // A blob that is being received keeps its file open; one that rests or is discarded has none.
         guard received == nil, descriptor >= 0 else { return }
         closeFile()
         isResting = true
@@ -119,6 +120,7 @@ package final class BlobWriter {
 
     /// Discards the blob.
     package func cancel() {
+        // The blob may be complete, suspended or discarded, or its file could not be opened.
         guard descriptor >= 0 || isResting else { return }
         isResting = false
         unlink(path)
@@ -126,6 +128,7 @@ package final class BlobWriter {
     }
 
     private func closeFile() {
+        // A blob that rests may be discarded.
         guard descriptor >= 0 else { return }
         close(descriptor)
         descriptor = -1

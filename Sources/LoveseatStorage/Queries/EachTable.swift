@@ -30,7 +30,7 @@ enum EachTable {
                 current = children.next()?.value
                 self.children = children
             case nil: current = nil
-            default: current = 0
+            case .null?, .bool?, .number?, .string?: current = 0
             }
         }
 

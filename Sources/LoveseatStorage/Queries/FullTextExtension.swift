@@ -83,7 +83,8 @@ enum FullTextExtension {
         case .integer(let value): text = String(value)
         case .double(let value): text = value.description
         case .bool(let value): text = value ? "1" : "0"
-        default: return SQLiteValues.write(text: FullTextQuery.nothing, context)
+        case .missing, .null, .unsigned, .array, .object:
+            return SQLiteValues.write(text: FullTextQuery.nothing, context)
         }
         do throws(QueryRunError) {
             let query = try FullTextQuery.translate(

@@ -93,7 +93,7 @@ enum PathFunctions {
                 SQLiteValues.write(number, context)
             }
         case .string: write(walker, position, context)
-        default: SQLiteValues.write(blob: walker.text(at: position), context)
+        case .null, .bool, .array, .object: SQLiteValues.write(blob: walker.text(at: position), context)
         }
     }
 

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import LoveseatAssertions
 import LoveseatPlatform
 package import LoveseatQuery
 
@@ -90,7 +91,9 @@ package enum QuerySQLFunctions {
         code = ArrayAggregate.register(on: connection, flags: flags)
         guard code == SQLITE_OK else { return code }
         code = sqlite3_collation_needed(connection, nil) { _, connection, _, name in
-            guard let connection, let name else { return }
+            guard let connection, let name else {
+                return impossible("SQLite needs a collation without a name")
+            }
             QuerySQLFunctions.addCollation(String(cString: name), to: connection)
         }
         guard code == SQLITE_OK else { return code }
@@ -116,6 +119,7 @@ package enum QuerySQLFunctions {
 
     /// Makes a Unicode collation when a statement names it first.
     private static func addCollation(_ name: String, to connection: OpaquePointer) {
+        // Another tool may have put an index with its own collation into the file; SQLite then reports that it lacks it.
         guard let collation = QueryCollation(sqlName: name) else { return }
         let kept = Unmanaged.passRetained(KeptCollator(collation)).toOpaque()
         let code = sqlite3_create_collation_v2(

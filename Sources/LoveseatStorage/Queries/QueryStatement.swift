@@ -18,7 +18,7 @@ package enum ResultValue: Hashable, Sendable {
         switch self {
         case .string(let text): 48 + text.utf8.count
         case .json(let text): 64 + text.bytes.count
-        default: 24
+        case .missing, .null, .boolean, .integer, .double: 24
         }
     }
 }
@@ -45,7 +45,7 @@ extension StoreReadTransaction {
             statement.bind(Int32(position + 1), parameter.binding(for: parameters[parameter.name]))
         }
         while try statement.step() {
-            guard try visit(statement.row(query.columns.count)) else { return }
+            if try !visit(statement.row(query.columns.count)) { return }
         }
     }
 

@@ -1,6 +1,7 @@
 import Dispatch
 import GRDB
 private import GRDBSQLite
+import LoveseatAssertions
 import LoveseatModel
 private import Synchronization
 
@@ -29,7 +30,7 @@ final class ReadInterruption: Sendable {
     func begin(_ connection: SQLiteConnection?) {
         nonisolated(unsafe) let connection = connection
         state.withLock { $0.connection = connection }
-        guard let connection else { return }
+        guard let connection else { return impossible("a transaction runs on a connection that is closed") }
         // SQLite forgets an interrupt that comes just before a statement begins, so the statement asks, too.
         sqlite3_progress_handler(
             connection,

@@ -53,7 +53,7 @@ extension StoreReadTransaction {
         )
         defer { statement.reset() }
         while try statement.step() {
-            guard try visit(record(of: statement, in: collection)) else { return }
+            if try !visit(record(of: statement, in: collection)) { return }
         }
     }
 

@@ -30,7 +30,7 @@ extension StoreReadTransaction {
         let statement = try statement(listing, CollectionHandle.columns, collection)
         defer { statement.reset() }
         while try statement.step() {
-            guard try visit(record(of: statement, in: collection)) else { return }
+            if try !visit(record(of: statement, in: collection)) { return }
         }
     }
 
@@ -43,7 +43,7 @@ extension StoreReadTransaction {
         let statement = try statement(listing, "doc_id, sequence", collection)
         defer { statement.reset() }
         while try statement.step() {
-            guard try visit(statement.string(0), UInt64(clamping: statement.int(1))) else { return }
+            if try !visit(statement.string(0), UInt64(clamping: statement.int(1))) { return }
         }
     }
 

@@ -54,7 +54,7 @@ package class StoreReadTransaction {
         while try statement.step() {
             let isPlain = !RowFlags(rawValue: statement.int(4)).contains(.branched)
             if isPlain, marked.contains(UInt64(clamping: statement.int(2))) { continue }
-            guard try visit(record(of: statement, in: collection)) else { return }
+            if try !visit(record(of: statement, in: collection)) { return }
         }
     }
 
@@ -154,7 +154,7 @@ package class StoreReadTransaction {
         statement.bind(1, Int64(clamping: before))
         defer { statement.reset() }
         while try statement.step() {
-            guard try visit(record(of: statement, in: collection)) else { return }
+            if try !visit(record(of: statement, in: collection)) { return }
         }
     }
 

@@ -14,7 +14,7 @@ extension StoreWriteTransaction {
         in collection: CollectionHandle
     ) throws {
         let revisions = tree.putAside
-        guard !revisions.isEmpty else { return }
+        if revisions.isEmpty { return }
         let statement = try RawStatement(
             "INSERT OR REPLACE INTO ancestors (collection, doc_id, generation, revision, child, flags) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             in: database
@@ -28,7 +28,7 @@ extension StoreWriteTransaction {
             statement.bind(6, Int64(revision.flags.rawValue))
             try statement.run()
         }
-        guard revisions.count > 1 || current.generation % Self.trimming == 0 else { return }
+        if revisions.count == 1, current.generation % Self.trimming != 0 { return }
         let limit = catalog.revisionLimit ?? 0
         if tree.isLine {
             try database.execute(
@@ -50,7 +50,7 @@ extension StoreWriteTransaction {
 
     /// Forgets what the tables beside the rows hold of a document: its deep ancestors, or what its replaced revisions said.
     func forget(_ tables: StaticString..., of id: String, in collection: CollectionHandle) throws {
-        guard catalogView.revisionLimit != nil else { return }
+        if catalogView.revisionLimit == nil { return }
         for table in tables { try forget(table, of: id, in: collection) }
     }
 

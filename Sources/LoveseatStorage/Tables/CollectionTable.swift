@@ -138,6 +138,7 @@ enum CollectionTable {
     }
 
     static func delete(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws {
+        // There may be no such collection, or another call may have deleted it.
         guard let handle = catalog.collections.removeValue(forKey: name) else { return }
         let last = Int64(clamping: catalog.lastSequence.removeValue(forKey: handle.number) ?? 0)
         let retired =

@@ -69,7 +69,7 @@ extension StoreWriteTransaction {
         of remote: Int,
         in collection: CollectionHandle
     ) throws {
-        guard before != after else { return }
+        if before == after { return }
         let same = zip(before.ranges, after.ranges).prefix { $0 == $1 }.count
         let (old, new) = (before.ranges[same...], after.ranges[same...])
         let end = zip(old.reversed(), new.reversed()).prefix { $0 == $1 }.count

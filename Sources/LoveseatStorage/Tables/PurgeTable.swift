@@ -30,6 +30,7 @@ extension StoreWriteTransaction {
     /// Remembers the live versions of a document that is about to be purged, and those that were closed for it.
     func rememberPurge(of id: String, in collection: CollectionHandle) throws {
         let peers = "SELECT EXISTS (SELECT 1 FROM remotes) OR EXISTS (SELECT 1 FROM peer_checkpoints)"
+        // No peer may have the document, or it may not be here.
         guard try Bool.fetchOne(database.cachedStatement(sql: peers)) == true,
             let record = try record(id, in: collection)
         else { return }
@@ -39,7 +40,7 @@ extension StoreWriteTransaction {
             tree.contains(candidate.original)
                 ? [candidate.original] : [candidate.node.id, candidate.original]
         }.map { PurgedRevision(original: $0, origin: tree.line($0).last ?? $0) }
-        guard !revisions.isEmpty else { return }
+        if revisions.isEmpty { return }
         revisions += tree.closed.sorted(by: >).map { PurgedRevision(original: $0, origin: $0) }
         try saveLocalCheckpoint(
             Self.purgeID(id, collection),

@@ -13,9 +13,11 @@ extension StoreWriteTransaction {
     func keepReplaced(of record: DocumentRecord, by tree: RevisionTree, in collection: CollectionHandle)
         throws
     {
+        // Most databases have no peers of CouchDB's wire, and keep nothing.
         guard let limit = catalogView.revisionLimit else { return }
         var largest = 0
         func keepIfReplaced(_ body: JSONText?, _ id: RevisionID) throws {
+            // The row may keep the content itself, or have forgotten the revision.
             guard let body, let left = tree.node(id), left.body == nil else { return }
             try keep(body, of: id, record.id, collection)
             largest = max(largest, body.bytes.count)
@@ -28,7 +30,7 @@ extension StoreWriteTransaction {
         }
         // Spread over all sequences: a document may have every second one.
         let isChosen = (record.sequence &* 0x9E37_79B9_7F4A_7C15) >> 32 % Self.trimming.edits == 0
-        guard largest > 0, isChosen || largest > Self.trimming.bytes else { return }
+        if largest == 0 || (!isChosen && largest <= Self.trimming.bytes) { return }
         let oldest = Int64(record.revision.generation).subtractingSaturated(Int64(clamping: limit))
         if tree.isLine, oldest > 0 {
             try database.cachedStatement(
@@ -36,7 +38,7 @@ extension StoreWriteTransaction {
             ).execute(arguments: [collection.number, record.id, oldest])
         }
         // As many small ones as a line keeps are not too much.
-        guard !tree.isLine || largest > Self.replacedBytes / max(limit, 1) else { return }
+        if tree.isLine, largest <= Self.replacedBytes / max(limit, 1) { return }
         try trimReplaced(of: record.id, in: collection)
     }
 
@@ -81,6 +83,7 @@ extension StoreWriteTransaction {
         _ id: String,
         _ collection: CollectionHandle
     ) throws {
+        // Most revisions that arrive were not replaced here, or nothing is kept of them.
         guard catalogView.revisionLimit != nil, let body = arrived.body, !arrived.isDeleted,
             let node = tree.node(arrived.id), node.body == nil, !node.isDeleted
         else { return }
@@ -93,7 +96,7 @@ extension StoreWriteTransaction {
         statement.bind(2, id)
         statement.bind(3, Int64(arrived.id.generation))
         statement.bind(4, arrived.id.text)
-        // Damaged text is no content.
+        // The content may not be kept any more, or be damaged.
         guard try statement.step(), let known = Self.replacedBody(statement.bytes(0)) else { return }
         guard known.saysTheSame(as: body) else { throw OtherContent(revision: arrived.id) }
     }
@@ -101,7 +104,7 @@ extension StoreWriteTransaction {
     private func keep(_ body: JSONText, of revision: RevisionID, _ id: String, _ collection: CollectionHandle)
         throws
     {
-        guard body.bytes.count <= Self.replacedBytes else { return }
+        if body.bytes.count > Self.replacedBytes { return }
         let statement = try RawStatement(
             """
             INSERT OR IGNORE INTO replaced (collection, doc_id, generation, revision, length, body)
@@ -120,7 +123,7 @@ extension StoreWriteTransaction {
 
     /// Forgets the contents of the replaced revisions of all documents.
     func forgetReplaced() throws {
-        guard catalogView.revisionLimit != nil else { return }
+        if catalogView.revisionLimit == nil { return }
         try database.execute(sql: "DELETE FROM replaced")
     }
 }

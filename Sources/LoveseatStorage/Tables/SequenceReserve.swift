@@ -1,4 +1,5 @@
 import GRDB
+import LoveseatAssertions
 
 /// Reserves sequences before they are used, so that none is used twice, even after a power loss took the commits that
 /// used some of them: peers may know those (docs/decisions/0006).
@@ -24,10 +25,11 @@ enum SequenceReserve {
     /// `syncsFully`: whether every commit reaches the disk anyway.
     static func extend(_ catalog: inout DocumentStore.Catalog, in db: Database, syncsFully: Bool) throws {
         let highest = max(catalog.highestSequence, catalog.firstFree)
-        guard highest + margin > catalog.reserved else { return }
+        if highest + margin <= catalog.reserved { return }
         let (limit, overflows) = highest.addingReportingOverflow(block)
-        guard !overflows else { return }
+        if overflows { return impossible("no sequence can be reserved after \(highest)") }
         if !syncsFully { try db.execute(sql: "PRAGMA synchronous = FULL") }
+        // If this fails, commits go on to reach the disk, which only takes longer.
         defer { if !syncsFully { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
         try db.execute(
             sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",

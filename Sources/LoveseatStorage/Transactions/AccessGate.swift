@@ -140,7 +140,7 @@ final class AccessGate: Sendable {
             state.alarm = deadline
             return true
         }
-        guard isEarliest else { return }
+        if !isEarliest { return }
         let delay = ContinuousClock.now.duration(to: deadline)
         DispatchQueue.global().asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
             self?.turnAwayLate()

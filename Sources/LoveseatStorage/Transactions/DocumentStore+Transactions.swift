@@ -124,6 +124,7 @@ extension DocumentStore {
             )
             let asksForSync = durably && !isFullSync
             if asksForSync { try db.execute(sql: "PRAGMA synchronous = FULL") }
+            // If this fails, commits go on to reach the disk, which only takes longer.
             defer { if asksForSync { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
             _ = try waiting(call) { try RawStatement("BEGIN IMMEDIATE", in: db).run() }
             do {
@@ -143,6 +144,7 @@ extension DocumentStore {
                 changes.publish(transaction.commits)
                 return result
             } catch {
+                // If this fails too, the next call finds the transaction open, and throws.
                 if db.isInsideTransaction { _ = try? RawStatement("ROLLBACK", in: db).run() }
                 self.catalog.withLock { $0.reserved = catalog.reserved }
                 throw Self.explained(error)
@@ -315,6 +317,7 @@ extension DocumentStore {
                 return try body(view)
             }
             try RawStatement("BEGIN DEFERRED", in: db).run()
+            // Nothing was written. After an error of the disk SQLite may have ended the transaction itself.
             defer { _ = try? RawStatement("ROLLBACK", in: db).run() }
             return try Self.explaining { try body(view) }
         }

@@ -24,7 +24,7 @@ final class KeptRead: Sendable {
 
     /// Begins the transaction if nobody writes. Called on the connection's queue.
     func begin(_ db: Database) throws {
-        guard isAllowed, !isOpen.load(ordering: .relaxed) else { return }
+        if !isAllowed || isOpen.load(ordering: .relaxed) { return }
         // A write that begins from here on finds it open, and waits until the connection's queue has ended it.
         isOpen.store(true, ordering: .sequentiallyConsistent)
         guard writers.load(ordering: .sequentiallyConsistent) == 0 else {
@@ -38,7 +38,8 @@ final class KeptRead: Sendable {
 
     /// Ends the transaction, if it is open. Called on the connection's queue.
     func end(_ db: Database) {
-        guard isOpen.load(ordering: .relaxed) else { return }
+        if !isOpen.load(ordering: .relaxed) { return }
+        // After an error of the disk SQLite may have ended the transaction itself.
         _ = try? RawStatement("ROLLBACK", in: db).run()
         isOpen.store(false, ordering: .relaxed)
     }

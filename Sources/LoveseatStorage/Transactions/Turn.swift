@@ -1,4 +1,5 @@
 import Dispatch
+import LoveseatAssertions
 private import Synchronization
 
 /// A task's turn behind an ``AccessGate``: the actor on which the task goes on once it has its place.
@@ -82,7 +83,10 @@ private final class TurnExecutor: SerialExecutor {
             case (.admitted, let lane?):
                 return (lane, deadline.map { max(.zero, ContinuousClock.now.duration(to: $0)) })
             case (.timedOut, _): throw AccessGate.TimedOut()
-            default: throw CancellationError()
+            case (.cancelled, _): throw CancellationError()
+            case (.admitted, nil), (nil, _):
+                impossible("a turn begins without its place")
+                throw CancellationError()
             }
         }
     }

@@ -12,7 +12,7 @@ extension StoreWriteTransaction {
 
     /// Keeps at least this many revisions of each line from now on (docs/decisions/0009).
     package func setRevisionLimit(_ limit: Int) throws {
-        guard catalog.revisionLimit != limit else { return }
+        if catalog.revisionLimit == limit { return }
         try setInfo(CollectionTable.revisionLimitKey, String(limit))
         replaceCatalog { $0.revisionLimit = limit }
     }
@@ -148,6 +148,7 @@ extension StoreWriteTransaction {
             } catch let error as OtherContent { refusals[index] = error }
         }
         var outcomes = tree.insertBranches(accepted)[...]
+        // What was refused has changed nothing, and is among the results.
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
             verifyNewBodies(&tree, besides: current, since: before)

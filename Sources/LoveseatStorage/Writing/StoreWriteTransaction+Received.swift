@@ -114,7 +114,7 @@ extension StoreWriteTransaction {
         in collection: CollectionHandle,
         isMended: Bool = false
     ) throws {
-        guard tree != before else { return }
+        if tree == before { return }
         let current = known ?? tree.current
         verifyNewBodies(&tree, besides: current, since: before)
         guard let record else {
@@ -142,7 +142,7 @@ extension StoreWriteTransaction {
         besides current: RevisionTree.Node?,
         since before: RevisionTree
     ) {
-        guard !tree.isLine else { return }
+        if tree.isLine { return }
         let verified = tree.nodes.values.filter { node in
             guard let body = node.body, node.id != current?.id,
                 before.isEmpty || before.node(node.id)?.body == nil
@@ -170,6 +170,7 @@ extension StoreWriteTransaction {
         statement.bind(2, revision.text)
         statement.bind(3, Int64(remote))
         if try statement.run() > 0 { return }
+        // The document may have been purged while the peer answered.
         guard let record = try record(id, in: collection) else { return }
         if record.revision == revision, record.isSynced(remote) { return }
         if record.revision == revision, record.synced > 0, record.synced < remote,
@@ -237,9 +238,10 @@ extension StoreWriteTransaction {
 
     /// Removes the mark of a remote.
     package func forgetMark(_ id: String, remote: Int, in collection: CollectionHandle) throws {
+        // The document may have been purged since it was listed.
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
-        guard tree.remotes[remote] != nil else { return }
+        if tree.remotes[remote] == nil { return }
         tree.forgetRemote(remote)
         try write(tree, over: record, in: collection, sequence: record.sequence)
     }
@@ -254,6 +256,7 @@ extension StoreWriteTransaction {
         remote: Int,
         in collection: CollectionHandle
     ) throws {
+        // The document may have been purged while the hub looked at the copy.
         guard let record = try record(id, in: collection) else { return }
         var tree = try tree(of: record)
         let before = tree

@@ -24,6 +24,7 @@ extension GatewayDatabase {
     ///
     /// `user`: nil for an administrator.
     mutating func save(_ write: Write, in keyspace: String, by user: String?) throws(ReplyError) {
+        // A REST request may name a collection that does not exist.
         guard let syncFunction = keyspaces[keyspace]?.syncFunction else { return }
         let existing = keyspaces[keyspace]?.documents[write.id]
         if existing?.revisions[write.revision] != nil { return }
@@ -246,6 +247,7 @@ extension GatewayDatabase {
     /// The time of a document is over: a tombstone takes its place.
     package mutating func expire(_ id: String, in path: String = "_default") throws(ReplyError) {
         let keyspace = Self.keyspace(path)
+        // The document may be deleted or purged before its time is over.
         guard let document = keyspaces[keyspace]?.documents[id], !document.isDeleted else { return }
         let write = Write(
             id: id,

@@ -79,6 +79,7 @@ struct GatewayDocument: Sendable {
     /// Keeps so many revisions of the current line. What is off that line goes once it is as old.
     mutating func prune(to depth: Int) {
         let line = [current] + ancestors(of: current)
+        // Most documents have fewer revisions.
         guard line.count > depth, let last = line.prefix(depth).last else { return }
         for id in line.dropFirst(depth) { revisions[id] = nil }
         revisions[last]?.parent = nil

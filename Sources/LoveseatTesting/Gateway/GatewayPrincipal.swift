@@ -76,12 +76,14 @@ extension GatewayDatabase {
 
     /// Removes a user. Open connections of theirs go on (gateway.md 41).
     package mutating func deleteUser(_ name: String) {
+        // An administrator may delete a user that does not exist.
         guard users[name]?.isDeleted == false else { return }
         users[name]?.isDeleted = true
     }
 
     /// Removes a role, and with it what it gave.
     package mutating func deleteRole(_ name: String) {
+        // An administrator may delete a role that does not exist.
         guard roles[name]?.isDeleted == false else { return }
         let before = accessOfAll()
         lastSequence += 1
@@ -171,6 +173,7 @@ extension GatewayDatabase {
 
     /// Works out what a user has, and remembers what was lost, as a gateway does when the user comes.
     mutating func refreshAccess(of name: String) {
+        // The user is about to be created, or is not in the backup that the gateway was put back to.
         guard var user = users[name] else { return }
         for keyspace in keyspaces.keys {
             let now = channels(of: name, in: keyspace)

@@ -131,6 +131,7 @@ extension GatewaySession {
     // MARK: Answers
 
     func answered(_ tag: BLIPConnection.Tag, _ result: Result<Message, ReplyError>) {
+        // A test may answer twice, or without a question.
         guard let awaited = awaited.removeValue(forKey: tag) else { return }
         switch awaited {
         case .list(let rows, let index):
@@ -151,6 +152,7 @@ extension GatewaySession {
 
     /// Sends a revision that the client asked for, a newer one in its place, or that it is gone (gateway.md 37–39).
     private func deliver(_ row: GatewayFeedRow, _ index: Int, known: Set<String>, maximumHistory: Int) {
+        // The client may have unsubscribed before it answered.
         guard let feed = feeds[index] else { return }
         var properties: MessageProperties = ["id": row.id, "sequence": row.sequence.json.description]
         if index >= 0 { properties["collection"] = String(index) }

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 
@@ -37,7 +38,7 @@ extension GatewaySession {
         case "proposeChanges": try evaluate(message, number, keyspace)
         case "rev": try receiveRevision(message, number, keyspace, index)
         case "getAttachment", "proveAttachment": try serve(message, number, keyspace)
-        default: break
+        default: impossible("profile \(message.profile) has no handler")
         }
     }
 

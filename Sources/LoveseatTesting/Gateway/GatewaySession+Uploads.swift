@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatStorage
@@ -111,6 +112,7 @@ extension GatewaySession {
     }
 
     func receivedAttachment(_ digest: String, _ number: UInt64, _ result: Result<Message, ReplyError>) {
+        // The upload may have ended with the failure of another attachment.
         guard uploads[number] != nil else { return }
         switch result {
         case .failure(let error):
@@ -132,6 +134,7 @@ extension GatewaySession {
         _ number: UInt64,
         _ result: Result<Message, ReplyError>
     ) {
+        // The upload may have ended with the failure of another attachment.
         guard let upload = uploads[number] else { return }
         let document = database.keyspaces[upload.keyspace]?.documents[upload.write.id]
         let bytes = document?.attachments[digest] ?? []
@@ -144,6 +147,7 @@ extension GatewaySession {
 
     private func settle(_ number: UInt64) {
         uploads[number]?.waiting -= 1
+        // The revision waits for its other attachments.
         guard let upload = uploads[number], upload.waiting == 0 else { return }
         do {
             try database.save(upload.write, in: upload.keyspace, by: user)
@@ -152,7 +156,9 @@ extension GatewaySession {
     }
 
     private func end(_ number: UInt64, _ error: ReplyError?) {
-        guard let upload = uploads.removeValue(forKey: number) else { return }
+        guard let upload = uploads.removeValue(forKey: number) else {
+            return impossible("upload \(number) was not begun, or ends twice")
+        }
         if let error { fail(error, number) } else { reply(Message(), to: upload.request, number) }
     }
 

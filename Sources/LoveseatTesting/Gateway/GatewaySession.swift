@@ -162,7 +162,7 @@ package final class GatewaySession {
     }
 
     func reply(_ message: Message, to request: Message, _ number: UInt64) {
-        guard !request.noReply else { return }
+        if request.noReply { return }
         var message = message
         message.properties = shuffled(message.properties)
         message.isUrgent = request.isUrgent

@@ -64,14 +64,15 @@ package struct SyncCall: Sendable {
 
     /// Refuses an author without one of these roles.
     package func requireRole(_ names: JSONValue?) throws {
-        guard user != nil, userRoles.isDisjoint(with: Self.names(names)) else { return }
+        if user == nil || !userRoles.isDisjoint(with: Self.names(names)) { return }
         throw SyncRefusal.forbidden("sg missing role")
     }
 
     /// Refuses an author without access to one of these channels.
     package func requireAccess(_ names: JSONValue?) throws {
-        guard user != nil, !userChannels.contains("*"), userChannels.isDisjoint(with: Self.names(names))
-        else { return }
+        if user == nil || userChannels.contains("*") || !userChannels.isDisjoint(with: Self.names(names)) {
+            return
+        }
         throw SyncRefusal.forbidden("sg missing channel access")
     }
 

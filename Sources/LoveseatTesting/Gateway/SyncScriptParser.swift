@@ -199,7 +199,7 @@ struct SyncScriptParser {
             let name: String
             switch peek {
             case .name(let text), .string(let text): name = text
-            default: return nil
+            case .number, .symbol, nil: return nil
             }
             position += 1
             guard take(.symbol(":")), let value = expression() else { return nil }

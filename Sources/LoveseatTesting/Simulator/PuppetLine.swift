@@ -107,6 +107,7 @@ package final class PuppetLine: @unchecked Sendable {
         while true {
             while let frame = try puppet.nextFrame() { link.post([frame], from: .far) }
             if let puppetFailure { throw puppetFailure }
+            // Neither side says anything more before the limit.
             guard clock.step(until: limit) else { return }
         }
     }

@@ -102,7 +102,7 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// The link breaks: both ends notice, each in its time.
     package func cut() {
-        guard isOpen else { return }
+        if !isOpen { return }
         isOpen = false
         onCut?()
         for side in [Side.near, .far] {
@@ -124,12 +124,13 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// One end closes it. What was sent before still arrives.
     package func close(_ side: Side, code: Int, reason: String) {
+        // A driver may close its end twice, or after its process died.
         guard closed.insert(side).inserted else { return }
         let wasOpen = isOpen
         isOpen = false
         drop(side)
         end(side, .goodbye)
-        guard wasOpen else { return }
+        if !wasOpen { return }
         let isNormal = code == 1000 || code == 1001
         let error = LoveseatError(.init(10_000 + code), "the peer closed the connection: \(reason)")
         let time = max(direction(side.other).lastArrival, clock.now + dice.int(plan.latency))
@@ -167,7 +168,7 @@ package final class SimulatedLink: @unchecked Sendable {
     }
 
     private func post(_ message: [UInt8], from side: Side) {
-        guard isOpen else { return }
+        if !isOpen { return }
         messages += 1
         onSend?(side, message)
         guard message.count <= left else { return cut() }
@@ -185,7 +186,7 @@ package final class SimulatedLink: @unchecked Sendable {
 
     private func arrive(_ message: [UInt8], at side: Side) {
         let direction = direction(side)
-        guard !direction.isDropped, direction.end == nil else { return }
+        if direction.isDropped || direction.end != nil { return }
         if let take = direction.onArrival {
             change(side) { $0.bytes -= message.count }
             take(message)

@@ -147,6 +147,7 @@ struct SimulatedTime: Clock {
 
         func cancel() {
             isCancelled = true
+            // The sleep has not begun, or is over.
             guard let continuation else { return }
             if let token { clock.cancel(token) }
             self.continuation = nil

@@ -69,6 +69,7 @@ public struct QueryStatement: Sendable {
         var copy = self
         for join in joins.map(\.join) {
             let other = join.source.collection.database
+            // Two closed databases pass here: making the query reports them.
             if other !== database, (try? other.opened) !== (try? database.opened) {
                 copy.refuse(QueryError(.invalidQuery, "The collections of a query must be of one database"))
             }

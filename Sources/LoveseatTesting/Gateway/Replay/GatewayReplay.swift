@@ -50,6 +50,7 @@ package struct GatewayReplay {
     }
 
     private mutating func playPart(_ index: Int) {
+        // A connection that overlapped this one may have played it.
         guard done.insert(index).inserted else { return }
         let part = recording.parts[index]
         guard part.isConnection else {
@@ -179,6 +180,7 @@ package struct GatewayReplay {
                         body: [:],
                         isDeleted: false
                     )
+                    // If the sync function refuses the tombstone, the rows differ from the recorded ones.
                     if row[2]?.string == tombstone { try? twin.databases[name]?.expire(id, in: path) }
                 }
             }

@@ -1,4 +1,5 @@
 private import Foundation
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatBLIPReplication
 import LoveseatModel
@@ -45,7 +46,7 @@ struct ReplayedConnection {
             case .http(let isClient, let lines): upgrade(isClient, lines)
             case .message(let spoken): take(spoken, place)
             case .close: endsCleanly = true
-            default: perform(event)
+            case .started, .stopped, .rest: perform(event)
             }
         }
         compareRevisions()
@@ -57,6 +58,7 @@ struct ReplayedConnection {
     }
 
     private mutating func remember() {
+        // A client may ask for a database that does not exist.
         guard let database = replay.twin.databases[name] else { return }
         for index in moments.keys { moments[index]?.append(database) }
     }
@@ -75,7 +77,7 @@ struct ReplayedConnection {
         let answered = lines.first { $0.lowercased().hasPrefix("sec-websocket-protocol:") }
             .map { String($0.split(separator: ":", maxSplits: 1)[1].drop { $0 == " " }) }
         // Credentials are not recorded: nothing can be said of their refusal.
-        guard status != 401 else { return }
+        if status == 401 { return }
         let request = GatewayTwin.Upgrade(
             database: name,
             login: (user, "pw-\(user)"),
@@ -115,7 +117,8 @@ struct ReplayedConnection {
         case (true, .response), (true, .error): answer(spoken)
         case (false, .request): hear(spoken, place)
         case (false, .response), (false, .error): compareReply(spoken)
-        default: break
+        case (_, .acknowledgeRequest), (_, .acknowledgeResponse):
+            impossible("acknowledgement \(spoken.number) was read as a message")
         }
     }
 
@@ -127,7 +130,7 @@ struct ReplayedConnection {
         requests[spoken.number] = message
         session?.receive(.request(number: spoken.number, message))
         // Revisions are handled beside each other: when, shows later.
-        guard message.profile != "rev" else { return }
+        if message.profile == "rev" { return }
         session?.work(onRequest: spoken.number)
         collect()
         if message.profile == "subChanges", let database = replay.twin.databases[name] {
@@ -136,6 +139,7 @@ struct ReplayedConnection {
     }
 
     private mutating func answer(_ spoken: GatewayRecording.Spoken) {
+        // The twin did not ask this, and the difference was noted with the question.
         guard let tag = tags.removeValue(forKey: spoken.number) else { return }
         if spoken.type == .error {
             let properties = spoken.message.properties

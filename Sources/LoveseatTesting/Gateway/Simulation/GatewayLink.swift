@@ -95,6 +95,7 @@ final class GatewayLink: @unchecked Sendable {
         link.listen(
             .far,
             { [weak self] frame in
+                // Frames that were under way may arrive after the connection has ended.
                 guard let self else { return }
                 do { try line.receive(frame) } catch { return fail(error) }
                 scheduleWork()
@@ -148,6 +149,7 @@ final class GatewayLink: @unchecked Sendable {
     // MARK: The client
 
     private func heard(_ report: ReplicationReport) {
+        // A dead process reports nothing, and progress is not a part of the history.
         guard !isDead, case .document(let event) = report else { return }
         let what = event.isPush ? "push" : "pull"
         trace("\(client.peer.index) \(what) \(event.documentID) \(event.error?.code.description ?? "ok")")
@@ -156,6 +158,7 @@ final class GatewayLink: @unchecked Sendable {
 
     private func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
         let fails = generator.chance(plan.resolverFailures)
+        // The replication may end during the sleep, which the next line notices.
         try? await runtime.clock.sleep(for: .milliseconds(generator.int(0...20)))
         guard !isDead, !Task.isCancelled else {
             return LoveseatError(.conflict, "the conflict waits for the next replication")
@@ -169,6 +172,7 @@ final class GatewayLink: @unchecked Sendable {
     private func pump() {
         while isOpen, link.isOpen, link.hasRoom(from: .far) {
             do {
+                // The gateway has said everything.
                 guard let frame = try line.nextFrame() else { return }
                 link.post([frame], from: .far)
             } catch { return fail(error) }
@@ -182,9 +186,10 @@ final class GatewayLink: @unchecked Sendable {
 
     /// The gateway works on what waits a moment later; also when the database changed, for a continuous feed.
     func scheduleWork() {
-        guard link.isOpen, !isWorkScheduled else { return }
+        if !link.isOpen || isWorkScheduled { return }
         isWorkScheduled = true
         clock.schedule(after: generator.int(plan.workDelay)) { [weak self] in
+            // The link may break before the gateway begins.
             guard let self, link.isOpen else { return }
             isWorkScheduled = false
             do { try line.work() } catch { return fail(error) }

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatBLIP
 import LoveseatModel
 import LoveseatStorage
@@ -41,19 +42,19 @@ extension GatewaySimulationRun {
         return BlobReference(digest: digest, length: length, contentType: type).json
     }
 
-    func editAtClient() {
+    func editAtClient() throws {
         let client = generator.pick(clients)
         let id = randomID()
         let isDeletion = generator.chance(0.2)
         trace("client \(client.peer.index) \(isDeletion ? "deletes" : "saves") \(id)")
         var body: JSONValue = isDeletion ? [:] : randomBody()
         if !isDeletion, !simulation.repeatsContents, generator.chance(0.15) {
-            body["blob"] = try? blob(for: client)
+            body["blob"] = try blob(for: client)
         }
         let collection = client.peer.collections[0]
         let before = client.peer.tree(id, in: 0)
-        guard !isDeletion || before?.current?.isDeleted == false else { return }
-        let saved = try? client.peer.store.write {
+        if isDeletion, before?.current?.isDeleted != false { return }
+        let saved = try client.peer.store.write {
             try $0.save(
                 id,
                 in: collection,
@@ -62,7 +63,7 @@ extension GatewaySimulationRun {
                 condition: .lastWriteWins
             )
         }
-        guard saved != nil else { return }
+        if saved == nil { return }
         audit.saved(id, by: client.user)
         client.deletedAlready.remove(id)
         if isDeletion { client.deleted.insert(id) } else { client.deleted.remove(id) }
@@ -70,7 +71,9 @@ extension GatewaySimulationRun {
             let others = before.candidates.map(\.original).filter { $0 != before.original(current.id) }
             client.givenUp[id, default: []].formUnion(others)
         }
-        guard let made = client.peer.tree(id, in: 0)?.current else { return }
+        guard let made = client.peer.tree(id, in: 0)?.current else {
+            return impossible("client \(client.peer.index) has nothing of \(id), which it has just saved")
+        }
         if isDeletion { client.tombstones.insert(made.id) }
     }
 

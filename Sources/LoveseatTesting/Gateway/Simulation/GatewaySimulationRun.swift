@@ -46,6 +46,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             ).path
     }
 
+    // The run may have failed before it created the folder.
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     func run() throws -> GatewaySimulation.Report {
@@ -136,7 +137,8 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     private func act() {
         switch generator.int(0...9) {
-        case 0...4: editAtClient()
+        case 0...4:
+            do { try editAtClient() } catch { report.problems.append("an edit failed: \(error)") }
         case 5...7: editOverREST()
         default: administer()
         }
@@ -177,7 +179,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     /// Everything since the backup is gone: documents, checkpoints, users' rights and the numbers of sequences.
     private func restore() {
-        guard !backups.isEmpty else { return }
+        if backups.isEmpty { return }
         trace("restore a backup")
         let backup = generator.pick(backups)
         twin.restore(backup.database, to: Self.database)
@@ -198,7 +200,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     private func connect(_ client: GatewayClient) {
-        guard !isQuiescing, !links.contains(where: { $0.client === client }) else { return }
+        if isQuiescing || links.contains(where: { $0.client === client }) { return }
         var plan = GatewayLink.Plan()
         switch generator.int(0...5) {
         case 0: plan.pulls = false
@@ -261,6 +263,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             link.line.onTaken = { [unowned self] in taken($0, from: client) }
             link.line.onRefused = { [unowned self] refused, error in
                 if refused.isDeleted, audit.isDeleted(refused.id) { client.deletedAlready.insert(refused.id) }
+                // A client sends the document again after a conflict, and an empty body is not JSON.
                 guard error.code != 409, var body = GatewaySession.parse(refused.body) else { return }
                 body["_attachments"] = nil
                 client.refused[refused.id, default: []].insert(JSONText(canonical: body))
@@ -281,6 +284,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private var sequenceSeen = 0
 
     private func changed(by worked: GatewayLink) {
+        // Most work of a gateway changes nothing: it answers, and announces.
         guard let last = twin.databases[Self.database]?.lastSequence, last != sequenceSeen else { return }
         sequenceSeen = last
         audit.note()
@@ -294,7 +298,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         if let body = GatewaySession.parse(pushed.body).map({ JSONText(canonical: $0) }) {
             client.refused[pushed.id]?.remove(body)
         }
-        guard pushed.isDeleted, !isDecided(pushed, by: client) else { return }
+        if !pushed.isDeleted || isDecided(pushed, by: client) { return }
         if simulation.isVerbose, let tree = client.peer.tree(pushed.id, in: 0) {
             print("the client knows\n\(tree.description)")
         }
@@ -341,7 +345,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     /// What a feed lists, every way of fetching serves.
     private func judgeLists() {
-        guard report.problems.isEmpty else { return }
+        if !report.problems.isEmpty { return }
         do { for client in clients { report.problems += try client.peer.newlyUnserved() } } catch {
             report.problems.append("the leaves of a database cannot be read: \(error)")
         }

@@ -44,6 +44,7 @@ package final class GatewayStory {
         }
     }
 
+    // The system removes what stays in its folder for temporary files.
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     private func body(_ number: Int) -> JSONValue { ["channels": ["a"], "n": JSONValue(number)] }
@@ -98,6 +99,7 @@ package final class GatewayStory {
         )
         link.open(accepted.negotiated)
         for _ in 0..<100_000 {
+            // The session has ended, and nothing is scheduled any more.
             guard clock.step() else { return }
         }
         failures.append("client \(client): the session does not end")
