@@ -148,8 +148,8 @@ package final class BLIPConnection {
         if var message = starved.remove(where: matches) {
             add(&message)
             queue.append(message)
-        } else if !queue.update(where: matches, add) {
-            _ = icebox.update(where: matches, add)
+        } else if !queue.update(where: matches, add), !icebox.update(where: matches, add) {
+            impossible("more is supplied of the answer to \(number), which is not being sent")
         }
     }
 

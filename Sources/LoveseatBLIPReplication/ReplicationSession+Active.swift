@@ -123,6 +123,10 @@ extension ReplicationSession {
             }
             let wireIndex = checkpoint.wireIndex
             effects.store.believeMarks(checkpoint.trust, in: index)
+            invariant(
+                collections[index].pull.isQuiet,
+                "collection \(index) has received something before its pull began"
+            )
             collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
             if plan.pulls {
                 collections[index].failedBefore = effects.ask { try $0.failures(in: index) } ?? []

@@ -49,19 +49,13 @@ extension ReplicationSession {
         effects.append(.beginReply(message, to: number, window: window))
     }
 
-    /// The next piece of a blob being sent. One that cannot be read ends where it stands: the peer sees that its digest is wrong.
+    /// The next piece of a blob being sent. One that cannot be read ends where it stands: the peer sees that its digest is wrong, and this
+    /// side reports why.
     mutating func supplyBlob(_ number: UInt64) {
         guard var read = blobReads[number] else {
             return impossible("more is wanted of the answer to \(number), which sends no blob")
         }
-        var bytes: [UInt8] = []
-        do throws(LoveseatError) {
-            bytes = try effects.store.readBlob(
-                read.request.digest,
-                offset: read.offset,
-                count: peer == .none ? tuning.blobPiece : tuning.largeBlobPiece
-            )
-        } catch {}
+        let (bytes, failure) = piece(of: read)
         read.offset += UInt64(bytes.count)
         let isLast = read.offset >= read.length || bytes.isEmpty
         blobReads[number] = isLast ? nil : read
@@ -72,9 +66,36 @@ extension ReplicationSession {
             digest: read.request.digest,
             isPush: true,
             transferred: read.offset,
-            length: read.length
+            length: read.length,
+            error: failure
         )
         effects.append(.report(.blob(event)))
+        // A peer need not say for which document it wants a blob.
+        guard let failure, let id = read.request.documentID else { return }
+        let document = DocumentEvent(
+            collection: read.collection,
+            documentID: id,
+            isPush: true,
+            isDeleted: false,
+            error: failure
+        )
+        effects.append(.report(.document(document)))
+    }
+
+    /// The bytes of a blob that are to be sent next. None, with the reason, if they cannot be read.
+    private func piece(of read: BlobRead) -> ([UInt8], LoveseatError?) {
+        let digest = read.request.digest
+        do throws(LoveseatError) {
+            let count = peer == .none ? tuning.blobPiece : tuning.largeBlobPiece
+            let bytes = try effects.store.readBlob(digest, offset: read.offset, count: count)
+            guard !bytes.isEmpty || read.offset >= read.length else {
+                throw LoveseatError(
+                    .corruptData,
+                    "blob \(digest) ends after \(read.offset) of its \(read.length) bytes: run a check"
+                )
+            }
+            return (bytes, nil)
+        } catch { return ([], error) }
     }
 
     mutating func proveAttachment(_ message: Message, number: UInt64) {

@@ -22,10 +22,7 @@ extension ReplicationSession {
                 session.withCollection(message, number) { $0.subscribe($1, message, number: number) }
             }
         case .unsubChanges:
-            withCollection(message, number) { session, index in
-                session.unsubscribe(index)
-                session.acknowledge(message, number: number)
-            }
+            withCollection(message, number) { $0.unsubscribe($1, message, number: number) }
         case .changes:
             receiving(message, number) {
                 // What the peer took before it said this must not be held against it.
@@ -202,6 +199,9 @@ extension ReplicationSession {
             refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a pull-only replicator"))
         case .active(let plan) where !plan.pulls:
             refuse(message, number, ReplyError("HTTP", 403, "Attempting to push to a push-only replicator"))
+        case .active where phase == .negotiating:
+            // No pull has begun, and a peer announces nothing before it is asked to (replication.md §1).
+            refuse(message, number, ReplyError("HTTP", 400, "there is no subscription to changes yet"))
         case .active, .passive: withCollection(message, number, body)
         }
     }
@@ -257,16 +257,22 @@ extension ReplicationSession {
     }
 
     /// Ends a subscription, and takes back what of it is still queued.
-    private mutating func unsubscribe(_ index: Int) {
+    private mutating func unsubscribe(_ index: Int, _ message: Message, number: UInt64) {
+        // An active side pushes because its app wants that: no subscription of the peer began it, and none ends it.
+        guard plan == nil else {
+            return refuse(message, number, ReplyError("LiteCore", 501, "Not implemented."))
+        }
         // A peer may unsubscribe twice, or without a subscription.
-        guard let push = collections[index].push else { return }
-        collections[index].push = nil
-        effects.append(
-            .cancel(
-                push.lists.keys.map { .changes(collection: index, list: $0) }
-                    + push.inFlight.keys.map { .revision(collection: index, number: $0) }
+        if let push = collections[index].push {
+            collections[index].push = nil
+            effects.append(
+                .cancel(
+                    push.lists.keys.map { .changes(collection: index, list: $0) }
+                        + push.inFlight.keys.map { .revision(collection: index, number: $0) }
+                )
             )
-        )
+        }
+        acknowledge(message, number: number)
     }
 
     /// Looks for documents that the peer has and may not have any more, if it wants to hear of them (replication.md §B.1).

@@ -296,7 +296,11 @@ package struct ReplicationSession {
             goOn()
             countViolations()
             settle()
-            if let failure = effects.failure { fail(failure) }
+            if let failure = effects.failure {
+                // A session that ends for another reason still writes down what the peer has taken, which may fail.
+                if phase == .over, !hasFailed { effects.append(.report(.checkpointNotSaved(failure))) }
+                fail(failure)
+            }
             if AssertionFailures.areFatal { checkInvariants() }
             collections.endEvent()
         }

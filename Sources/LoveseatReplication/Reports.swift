@@ -30,7 +30,7 @@ package enum ReplicationReport: Hashable, Sendable {
     case document(DocumentEvent)
     /// A piece of a blob was sent or received.
     case blob(BlobEvent)
-    /// The last checkpoint could not be saved: the next replication does some work again.
+    /// The last checkpoint, or what the peer has taken, could not be saved: the next replication does some work again.
     case checkpointNotSaved(LoveseatError)
     /// A pulled document is stored without these properties, whose names belong to replication.
     case propertiesLeftOut(collection: Int, documentID: String, names: [String])
@@ -75,6 +75,8 @@ package struct BlobEvent: Hashable, Sendable {
     package let transferred: UInt64
     /// Nil if a received document does not contain it.
     package let length: UInt64?
+    /// Why this side cannot send the rest. What a received document lacks by a failed fetch is reported with the document.
+    package let error: LoveseatError?
 
     package init(
         collection: Int,
@@ -82,7 +84,8 @@ package struct BlobEvent: Hashable, Sendable {
         digest: BlobDigest,
         isPush: Bool,
         transferred: UInt64,
-        length: UInt64?
+        length: UInt64?,
+        error: LoveseatError? = nil
     ) {
         self.collection = collection
         self.documentID = documentID
@@ -90,5 +93,6 @@ package struct BlobEvent: Hashable, Sendable {
         self.isPush = isPush
         self.transferred = transferred
         self.length = length
+        self.error = error
     }
 }

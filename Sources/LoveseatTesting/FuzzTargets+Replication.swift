@@ -68,6 +68,8 @@ extension FuzzTargets {
     ) {
         // The disk may be full.
         guard let scratch = try? Scratch() else { return }
+        // Its folder goes with it, and it may go after its last use.
+        defer { withExtendedLifetime(scratch) {} }
         let conversation: HostileConversation
         do {
             conversation = try HostileConversation(
@@ -138,7 +140,7 @@ private final class HostileConversation {
     func say(_ piece: [UInt8]) -> Bool {
         guard !line.isClosed, piece.count >= 2 else { return !line.isClosed }
         let (properties, body) = Self.content(piece[1...])
-        do {
+        do throws(BLIPError) {
             if piece[0] < 128 {
                 let profile = Self.profiles[Int(piece[0]) % Self.profiles.count]
                 var request = properties
@@ -153,14 +155,22 @@ private final class HostileConversation {
                     try line.puppet.reply(ReplyError("HTTP", code, "no"), to: question)
                 }
             }
-            try line.settle()
-        } catch { return false }
+        } catch {
+            // The fuzzer's properties may be too long for any message: that one is not sent.
+            guard case .tooLarge = error else { preconditionFailure("a message cannot be sent: \(error)") }
+            return true
+        }
+        hear { try line.settle() }
         return true
     }
 
+    /// Whatever the fuzzer says, its peer can read the driver's answers.
+    private func hear(_ answers: () throws -> Void) {
+        do { try answers() } catch { preconditionFailure("the driver says what no peer can read: \(error)") }
+    }
+
     func end() {
-        // After an unreadable frame this fails as `say(_:)` did.
-        try? line.cut()
+        hear { try line.cut() }
         precondition((try? store.check()) == [], "the database is damaged")
     }
 

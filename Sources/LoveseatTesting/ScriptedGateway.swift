@@ -120,7 +120,11 @@ package final class ScriptedGateway: BLIPEndpoint {
                     }
                     while let frame = try connection.nextFrame() { try await channel.send([frame]) }
                 }
-            } catch {}
+            } catch let error as BLIPError {
+                preconditionFailure("the replicator and the script cannot understand each other: \(error)")
+            } catch {
+                // The connection broke, which the replicator has noticed.
+            }
             await channel.close(code: 1000, reason: "")
         }
 
@@ -234,9 +238,16 @@ package final class ScriptedGateway: BLIPEndpoint {
             try connection.send(caughtUp, tag: nil)
         }
 
+        /// Reads a list that the replicator sent. Anything else is the replicator's fault, and ends the test.
+        private static func list(_ body: [UInt8]) -> [JSONElement] {
+            guard let list = try? JSONElement(parsing: body), list.kind == .array else {
+                preconditionFailure("the replicator sent no list: \(String(decoding: body, as: UTF8.self))")
+            }
+            return Array(list.items)
+        }
+
         private func judge(_ message: Message, _ number: UInt64) throws {
-            // Proposals that are not JSON get no verdicts, which the peer notices.
-            let entries = (try? JSONElement(parsing: message.body).items.map { $0 }) ?? []
+            let entries = Self.list(message.body)
             let verdicts = gateway.edit { script in
                 entries.map { entry -> JSONValue in
                     let verdict = script.verdicts[entry[0]?.string ?? ""] ?? 0
@@ -256,7 +267,7 @@ package final class ScriptedGateway: BLIPEndpoint {
 
         private func send(_ changes: [Change], _ answer: Message) throws {
             // An answer may be empty: the peer wants nothing.
-            let items = (try? JSONElement(parsing: answer.body).items.map { $0 }) ?? []
+            let items = answer.body.isEmpty ? [] : Self.list(answer.body)
             for (index, change) in changes.enumerated() {
                 let isWanted = items.indices.contains(index) && items[index].kind == .array
                 let known = isWanted ? items[index].items.compactMap(\.string) : nil

@@ -23,6 +23,8 @@ final class SimulatedPeer: @unchecked Sendable {
         var sequences: [Int64: UInt64] = [:]
     }
     private var judged = JudgedState()
+    /// Called with what is wrong when a document cannot be read. A history goes on, and reports it, since a planted mistake may be the cause.
+    var onDamage: (String) -> Void = { preconditionFailure($0) }
     /// Serves those who connect; nil while it does not listen.
     private(set) var server: ReplicationServer? = ReplicationServer()
 
@@ -138,8 +140,10 @@ final class SimulatedPeer: @unchecked Sendable {
 
     /// A document's tree; nil if there is none.
     func tree(_ id: String, in collection: Int) -> RevisionTree? {
-        // A tree that cannot be read counts as none here. `check()` reports it in the end.
-        (try? store.readRows { try $0.record(id, in: collections[collection])?.tree() }) ?? nil
+        do { return try store.readRows { try $0.record(id, in: collections[collection])?.tree() } } catch {
+            onDamage("peer \(index) cannot read \(collection)/\(id): \(error)")
+            return nil
+        }
     }
 
     /// What two peers must agree on about a document.

@@ -149,6 +149,7 @@ final class SimulationRun: @unchecked Sendable {
 
     func run() throws -> Simulation.Report {
         try makePeers()
+        for peer in peers { peer.onDamage = { [unowned self] in report.problems.append($0) } }
         scheduleHistory()
         try runUntilQuiet(limit: 3_000_000)
         try quiesce()

@@ -41,17 +41,20 @@ final class Conversation {
         listen()
     }
 
-    /// The passive side.
-    init(passive documents: [String]) throws {
+    /// The passive side. `wrap`: what it sees its database through.
+    init(
+        passive documents: [String],
+        wrap: (any RevisionStore) -> any RevisionStore = { $0 }
+    ) throws {
         (scratch, store, collection) = try Self.database(documents)
         line = PuppetLine(
             { ReplicationSession(passive: PassivePlan(collections: [.default]), store: $0) },
-            ConnectionStore(store: store, nowMilliseconds: { 0 })
+            wrap(ConnectionStore(store: store, nowMilliseconds: { 0 }))
         )
         listen()
     }
 
-    private static func database(_ documents: [String]) throws -> (Scratch, DocumentStore, CollectionHandle) {
+    static func database(_ documents: [String]) throws -> (Scratch, DocumentStore, CollectionHandle) {
         let scratch = try Scratch()
         let store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs")
         let collection = try #require(store.collection(.default))

@@ -1,4 +1,5 @@
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -128,6 +129,111 @@ struct ReceiverTests {
         try peer.say("changes", [:], "null")
         #expect(try peer.keepCheckpoints()?["remote"]?.int == 2)
         #expect(peer.line.isClosed)
+        #expect(peer.line.failure == nil)
+    }
+
+    @Test(arguments: ["changes", "proposeChanges", "rev", "norev"])
+    func `the receiver refuses what comes before it has subscribed, and then pulls as ever`(_ profile: String)
+        throws
+    {
+        let peer = try Conversation(active: { $0.pulls = true })
+        try peer.line.connect(.mobile3)
+        let lists = ["changes": #"[[1,"a","1-aa"]]"#, "proposeChanges": #"[["a","1-aa"]]"#]
+        let revision: MessageProperties = ["id": "a", "rev": "1-aa", "sequence": "1"]
+        guard case .failure(let error) = try peer.say(profile, revision, lists[profile] ?? "{}") else {
+            Issue.record("it was taken")
+            return
+        }
+        #expect(error.domain == "HTTP")
+        #expect(error.code == 400)
+        try peer.refuse(try peer.take("getCheckpoint"), 404)
+        try peer.answer(try peer.take("subChanges"))
+        let answer = try peer.say("changes", [:], #"[[1,"a","1-aa"]]"#)
+        #expect(try answer?.get().body == Array("[[]]".utf8))
+        _ = try peer.say("rev", revision, "{}")?.get()
+        #expect(try peer.record("a") != nil)
+        #expect(peer.line.failure == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("norev", [:]), ("norev", ["sequence": "1", "rev": "1-aa"]), ("norev", ["id": "a"]),
+            ("norev", ["id": "a", "rev": "2-bb"]), ("norev", ["id": "a", "sequence": "{"]), ("rev", [:]),
+            ("rev", ["rev": "1-aa", "sequence": "1"]),
+        ] as [(String, MessageProperties)]
+    )
+    func `the receiver ends with an error when a message does not say which expected revision it means`(
+        _ profile: String,
+        _ properties: MessageProperties
+    ) throws {
+        let peer = try pulling()
+        try peer.say("changes", [:], #"[[1,"a","1-aa"]]"#)
+        try peer.say(profile, properties, "{}")
+        #expect(peer.line.failure?.code == .remoteError)
+        #expect(peer.line.isClosed)
+        #expect(try peer.record("a") == nil)
+    }
+
+    @Test
+    func `the receiver knows by document and revision what does not come, where the sequence is left out`()
+        throws
+    {
+        let peer = try pulling()
+        try peer.say("changes", [:], #"[[1,"a","1-aa"],[2,"a","2-bb"]]"#)
+        // Of a document that is not expected nothing is left out.
+        try peer.say("norev", ["id": "x", "rev": "1-aa", "error": "404"])
+        try peer.say("norev", ["id": "a", "rev": "1-aa", "error": "404"])
+        try peer.say("rev", ["id": "a", "rev": "2-bb", "history": "1-aa", "sequence": "2"], "{}")
+        try peer.say("changes", [:], "null")
+        #expect(try peer.keepCheckpoints()?["remote"]?.int == 2)
+        #expect(try peer.record("a")?.revision.text == "2-bb")
+        #expect(peer.line.failure == nil)
+        #expect(peer.line.isClosed)
+    }
+
+    private func announce(_ list: String, to peer: Conversation, _ properties: MessageProperties) throws {
+        var properties = properties
+        properties["Profile"] = "changes"
+        try peer.line.puppet.send(Message(properties, body: Array(list.utf8), noReply: true), tag: nil)
+        try peer.line.settle()
+    }
+
+    @Test func `the receiver ends a pull with an error when it cannot ask for what is announced`() throws {
+        let active = try pulling()
+        try announce(#"[[1,"a","1-aa"]]"#, to: active, [:])
+        #expect(active.line.failure?.code == .remoteError)
+        #expect(active.line.isClosed)
+        // A peer that pushes keeps what it was not asked for.
+        let passive = try pushedTo()
+        try announce(#"[[1,"a","1-aa"]]"#, to: passive, ["collection": "0"])
+        #expect(passive.line.failure == nil)
+        #expect(!passive.line.isClosed)
+        #expect(try passive.record("a") == nil)
+    }
+
+    private func pushedTo() throws -> Conversation {
+        let peer = try Conversation(passive: [])
+        try peer.line.connect(.mobile3)
+        try peer.say("getCollections", [:], #"{"collections":["_default"],"checkpoint_ids":["cp-y"]}"#)
+        return peer
+    }
+
+    @Test func `the receiver refuses a pushed body that says that its document was removed`() throws {
+        let peer = try pushedTo()
+        try peer.say("proposeChanges", ["collection": "0"], #"[["a","1-aa"]]"#)
+        let answer = try peer.say(
+            "rev",
+            ["collection": "0", "id": "a", "rev": "1-aa"],
+            #"{"_removed":true}"#
+        )
+        guard case .failure(let error) = answer else {
+            Issue.record("it counts as taken, and is not stored")
+            return
+        }
+        #expect(error.domain == "HTTP")
+        #expect(error.code == 404)
+        #expect(try peer.record("a") == nil)
+        #expect(peer.documentErrors.mapValues(\.code) == ["a": .httpNotFound])
         #expect(peer.line.failure == nil)
     }
 }

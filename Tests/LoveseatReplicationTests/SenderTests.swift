@@ -58,6 +58,26 @@ struct SenderTests {
         #expect(peer.line.failure == nil)
     }
 
+    @Test func `the sender refuses a peer that wants to end what it never subscribed to, and goes on`() throws
+    {
+        let peer = try Conversation(
+            active: {
+                $0.pushes = true
+                $0.isContinuous = true
+            }
+        )
+        try peer.begin()
+        guard case .failure(let error) = try peer.say("unsubChanges") else {
+            Issue.record("the peer ended a push that is not its own")
+            return
+        }
+        #expect(error.domain == "LiteCore")
+        #expect(error.code == 501)
+        try peer.store.save("a", in: peer.collection)
+        try peer.line.localChange()
+        #expect(try Self.ids(peer.take("proposeChanges").message.body) == ["a"])
+    }
+
     @Test func `the sender announces every change to a peer that subscribed, each once`() throws {
         let peer = try Conversation(passive: ["a"])
         try peer.line.connect(.mobile3)

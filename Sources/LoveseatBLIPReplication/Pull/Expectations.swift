@@ -19,6 +19,7 @@ struct Expectations: Sendable {
         /// Its place among the peer's sequences.
         let number: Int
         let place: Announcement
+        let revision: RevisionID
         /// It may have been announced for what it was, and not for what the peer has now.
         let mayBeOld: Bool
         /// In bytes, as announced; 0 if the peer did not say.
@@ -60,6 +61,7 @@ struct Expectations: Sendable {
         let entry = Entry(
             number: number,
             place: place,
+            revision: change.revision,
             mayBeOld: change.mayBeOld,
             bodySize: change.bodySize,
             likelySize: likelySize(change.bodySize)
@@ -87,6 +89,17 @@ struct Expectations: Sendable {
         let key = message.sequence.map { Key(documentID: id, sequence: $0) }
         if let key, entries[key] != nil || !message.isReplacement { return key }
         return entries.keys.first { $0.documentID.isExactly(id) } ?? key
+    }
+
+    /// What was announced of a revision that does not come. A peer that leaves out the sequence means the document's only announcement of
+    /// that revision.
+    func key(of message: NoRevisionMessage) -> Key? {
+        let id = message.documentID
+        if let sequence = message.sequence { return Key(documentID: id, sequence: sequence) }
+        let found = entries.filter { key, entry in
+            key.documentID.isExactly(id) && entry.revision == message.revision
+        }
+        return found.count == 1 ? found.first?.key : nil
     }
 
     /// How long a body is likely to be of which the peer announced this size, or nothing.

@@ -259,6 +259,8 @@ extension PullSession {
         finishesSequence: Bool = true,
         _ effects: inout SessionEffects
     ) {
+        // No announced document has such an ID: the one that the peer means would be expected for ever.
+        if !DocumentID.isValidOnWire(arrival.header.documentID) { failUnnamed("rev") }
         let reason = LoveseatError(
             LoveseatError(reply: error, "").code,
             "a received revision was refused: \(error.text)"
@@ -287,7 +289,12 @@ extension PullSession {
 
     /// The document left every channel that this peer may see.
     private mutating func remove(_ arrival: Arrival, _ effects: inout SessionEffects) {
-        guard !isActive || options.removesByBody else {
+        guard isActive else {
+            // As a gateway does (gateway.md 36): a peer that pushes must not count as taken what is not stored.
+            let error = ReplyError("HTTP", 404, "a body with _removed is not the content of a document")
+            return refuse(arrival, error, &effects)
+        }
+        guard options.removesByBody else {
             // Its announcement said otherwise: nothing is purged, and the checkpoint stays before it (replication.md §14).
             let error = ReplyError(
                 "HTTP",
@@ -297,7 +304,6 @@ extension PullSession {
             return refuse(arrival, error, finishesSequence: false, &effects)
         }
         drop(arrival, &effects)
-        if !isActive { return }
         let removal = AccessRemoval(
             documentID: arrival.header.documentID,
             revision: arrival.header.revisionID

@@ -14,7 +14,16 @@ extension PullSession {
             if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
                 throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
             }
-            if changes.isEmpty { isCaughtUp = true }
+            if changes.isEmpty {
+                isCaughtUp = true
+            } else if isActive, message.noReply {
+                // Nothing can be asked for of such a list, and the next checkpoint would count it as done with.
+                failure = LoveseatError(
+                    .remoteError,
+                    "the peer announced \(changes.count) changes and wants no answer, so none of them can be asked for"
+                )
+                return
+            }
             add(message, request, .changes(changes), &effects)
         } catch { refuse(message, request, error, &effects) }
     }
@@ -55,7 +64,8 @@ extension PullSession {
         _ entries: ReceivedList.Entries,
         _ effects: inout SessionEffects
     ) {
-        // A list that wants no answer asks for nothing. Usually it is empty, and says that there are no more.
+        // A list that wants no answer asks for nothing (replication.md §7.1). It is empty, and says that there are no more, or comes from a
+        // peer that pushes, which keeps what it was not asked for.
         guard !message.noReply else { return }
         let list = ReceivedList(message, request, entries)
         guard list.count > 0 else {

@@ -133,14 +133,15 @@ struct PullSession {
 
     /// The peer cannot send what it promised (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
-        // A peer may send a message that names no document.
-        guard let message = NoRevisionMessage(message) else { return }
+        guard let message = NoRevisionMessage(message) else { return failUnnamed("norev") }
         let id = message.documentID
         expectations.agreed.take(id)
         defer { settle(id) }
-        let key = message.sequence.map { Expectations.Key(documentID: id, sequence: $0) }
-        // A passive side expects no sequences, and a peer may take back what was not asked for, or has come.
-        guard let entry = key.flatMap({ expectations.meet($0) }) else { return }
+        guard let entry = expectations.key(of: message).flatMap({ expectations.meet($0) }) else {
+            // A peer may take back what was not asked for, or has come.
+            if message.sequence == nil, expectations.contains(id) { failUnnamed("norev") }
+            return
+        }
         progress.finish(entry.bodySize, isDocument: false)
         guard message.status >= 500 else { return sequences.finish(entry.number) }
         // The peer has the document, and may be able to send it another time: the next session asks for it by its ID.
@@ -154,6 +155,16 @@ struct PullSession {
             sequences.finish(entry.number)
         }
         report(id, isDeleted: false, error, &effects)
+    }
+
+    /// Ends a pull whose peer does not say which revision it sends, or does not send: one that was asked for would be expected for ever.
+    mutating func failUnnamed(_ profile: String) {
+        // A passive side expects no sequences. Where nothing is expected, such a message means nothing.
+        guard isActive, !expectations.isAnswered else { return }
+        failure = LoveseatError(
+            .remoteError,
+            "the peer sent a '\(profile)' message that does not say which revision it means, so it is unknown what is still to come"
+        )
     }
 
     // MARK: Storing

@@ -81,7 +81,8 @@ package final class PassiveReplicator: Sendable {
         plan.filtersIncoming = incomingFilter != nil
         return await server.serve(connection) { note in
             var hooks = ReplicationHooks()
-            hooks.report = { event in
+            hooks.report = { [name = database.name] event in
+                if case .blob(let blob) = event { blob.logFailure(in: .listener, of: name) }
                 report(event)
                 note(event)
             }

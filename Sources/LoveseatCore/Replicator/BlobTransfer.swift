@@ -1,3 +1,4 @@
+private import Logging
 public import LoveseatModel
 package import LoveseatReplication
 
@@ -21,6 +22,18 @@ public struct BlobTransfer: Hashable, Sendable {
         isPush = event.isPush
         transferred = event.transferred
         length = event.length
+    }
+}
+
+extension BlobEvent {
+    /// Logs why a blob cannot be sent to its end. The document that needs it may not be known.
+    func logFailure(in domain: LogDomain, of name: @autoclosure () -> String) {
+        // Most pieces can be read.
+        guard let error else { return }
+        domain.log(
+            .warning,
+            "\(name()): blob \(digest) cannot be sent to the end: \(error.message) (\(error.code))"
+        )
     }
 }
 

@@ -168,6 +168,7 @@ extension Replicator {
             )
             events.add(document, isPush: event.isPush)
         case .blob(let event):
+            event.logFailure(in: .replicator, of: description)
             let transfer = BlobTransfer(event)
             for feed in state.withLock({ $0.blobFeeds.all }) { feed.push(transfer) }
         case .checkpointNotSaved(let error):

@@ -51,6 +51,9 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     func run() throws -> GatewaySimulation.Report {
         try setUp()
+        for client in clients {
+            client.peer.onDamage = { [unowned self] in report.problems.append($0) }
+        }
         scheduleHistory()
         runUntilQuiet()
         try quiesce()

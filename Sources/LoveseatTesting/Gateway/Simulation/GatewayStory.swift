@@ -42,6 +42,7 @@ package final class GatewayStory {
             )
             return GatewayClient(peer, user: "ana")
         }
+        for client in clients { client.peer.onDamage = { [unowned self] in failures.append($0) } }
     }
 
     // The system removes what stays in its folder for temporary files.
