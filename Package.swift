@@ -266,7 +266,10 @@ let package = Package(
             LoveseatQuery LoveseatCore LoveseatTesting GRDB
             """
         ),
-        tests("LoveseatIdentityTests", "LoveseatModel LoveseatIdentity LoveseatTesting"),
+        tests(
+            "LoveseatIdentityTests",
+            "LoveseatModel LoveseatIdentity LoveseatTesting Crypto SwiftASN1 X509"
+        ),
         tests(
             "LoveseatNetworkTests",
             """

@@ -14,7 +14,7 @@ struct PinnedRootPolicy: VerifierPolicy {
         let now = Date()
         for (place, certificate) in chain.enumerated() {
             let isRoot = place == chain.count - 1
-            guard isRoot || (certificate.notValidBefore...certificate.notValidAfter).contains(now) else {
+            guard isRoot || certificate.isValid(at: now) else {
                 return .failsToMeetPolicy(reason: "\(certificate.subject) is not valid today")
             }
             guard place == 0 || Self.mayIssue(certificate, authoritiesBelow: place - 1) else {
@@ -48,6 +48,9 @@ struct WildcardPolicy: VerifierPolicy {
 }
 
 extension Certificate {
+    /// Whether a time is within the certificate's dates. One whose dates are reversed is never valid, and its dates make no range.
+    func isValid(at time: Date) -> Bool { notValidBefore <= time && time <= notValidAfter }
+
     /// The DNS names that the certificate is for. The common name is not one: authorities do not verify that it is a host.
     var serverNames: [String] {
         // Names that cannot be read match no host.

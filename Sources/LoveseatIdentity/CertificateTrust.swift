@@ -29,7 +29,10 @@ package enum CertificateTrust {
         _ rules: ServerRules
     ) async -> LoveseatError? {
         guard let leaf = chain.first else {
-            return LoveseatError(.tlsHandshakeFailed, "the server sent no certificate")
+            return LoveseatError(
+                .tlsHandshakeFailed,
+                "the server sent no certificate that can be read: give the server another certificate"
+            )
         }
         if let pin = rules.pin {
             if await matches(chain, pin: pin, rules.pinnedCertificate) { return nil }
@@ -93,7 +96,7 @@ package enum CertificateTrust {
         -> LoveseatError?
     {
         guard let leaf = chain.first else {
-            return LoveseatError(.tlsClientCertRequired, "the client sent no certificate")
+            return LoveseatError(.tlsClientCertRequired, "the client sent no certificate that can be read")
         }
         // A certificate that is itself among the roots needs no issuer.
         if roots.contains(leaf) { return expiry(leaf) }

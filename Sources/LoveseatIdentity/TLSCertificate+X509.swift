@@ -46,7 +46,7 @@ extension TLSCertificate {
         self.init(checked: serializer.serializedBytes)
     }
 
-    /// Nil for a certificate of a PKCS#12 file that BoringSSL can read and X509 cannot.
+    /// Nil for bytes that are not a certificate, which no initializer for apps and peers accepts.
     var parsed: X509.Certificate? { try? X509.Certificate(derEncoded: derBytes) }
 
     /// The subject's common name, or nil if there is none.

@@ -140,7 +140,8 @@ public final class TLSIdentity: Sendable {
         }
         do {
             let bundle = try NIOSSLPKCS12Bundle(buffer: Array(data), passphrase: (password ?? "").utf8)
-            let certs = try bundle.certificateChain.map { TLSCertificate(checked: try $0.toDERBytes()) }
+            // BoringSSL reads certificates that X509 does not.
+            let certs = try bundle.certificateChain.map { try TLSCertificate(der: $0.toDERBytes()) }
             let key = try X509.Certificate.PrivateKey(anyDER: bundle.privateKey.derBytes)
             return try TLSIdentity(certs: certs, key: key).kept(under: label, in: store)
         } catch let error as LoveseatError { throw error } catch {

@@ -241,6 +241,21 @@ struct QueryBuilderTests {
         expectError(.invalidQuery) { try from.execute() }
     }
 
+    @Test func `a join with a collection of a closed database says that it is closed`() throws {
+        try saveAll()
+        let second = try scratch.database("trips")
+        let source = DataSource.collection(try #require(try second.collection(name: "cities"))).as("c")
+        let from = QueryBuilder.select(SelectResult.expression(Meta.id.from("s")))
+            .from(DataSource.collection(sights).as("s"))
+        #expect(try from.join(Join.crossJoin(source)).execute().count == 8)
+        try second.close()
+        let error = #expect(throws: LoveseatError.self) {
+            try from.join(Join.crossJoin(source)).execute()
+        }
+        #expect(error?.code == .notOpen)
+        #expect(error?.message.contains("trips") == true)
+    }
+
     @Test func `long chains are run, and deep expressions are refused`() throws {
         try saveAll()
         let likes = Expression.property("likes")

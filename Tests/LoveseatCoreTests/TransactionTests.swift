@@ -162,6 +162,30 @@ struct TransactionTests {
         #expect(there.count == 2)
     }
 
+    @Test func `a collection or query whose own database is closed is said to be closed`() throws {
+        let (second, other) = (try scratch.database("trips"), try scratch.database("other"))
+        let collections = [
+            try #require(try second.collection(name: "sights")), try other.defaultCollection(),
+        ]
+        let queries = [
+            try second.createQuery("SELECT * FROM sights"), try other.createQuery("SELECT * FROM _"),
+        ]
+        try database.read { transaction in
+            // Another object of the same folder is as good.
+            let count = try transaction.count(in: collections[0])
+            let rows = try transaction.execute(queries[0])
+            #expect(count == 0 && rows.isEmpty)
+            expectError(.invalidParameter) { try transaction.count(in: collections[1]) }
+            expectError(.invalidParameter) { try transaction.execute(queries[1]) }
+        }
+        try second.close()
+        try other.close()
+        try database.read { transaction in
+            for collection in collections { expectError(.notOpen) { try transaction.count(in: collection) } }
+            for query in queries { expectError(.notOpen) { try transaction.execute(query) } }
+        }
+    }
+
     @Test func `a closure that waits for another thread's save gets busy, not a deadlock`() throws {
         var config = scratch.config
         config.busyTimeout = .milliseconds(50)

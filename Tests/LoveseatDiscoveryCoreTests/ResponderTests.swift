@@ -155,6 +155,28 @@ struct ResponderTests {
         #expect(records.allSatisfy { $0.ttl <= 10 && !$0.isUnique })
     }
 
+    @Test("A resolver at another port gets its answer in one short datagram, whatever else it asks")
+    func legacyWithManyQuestions() throws {
+        var message = DNSMessage()
+        for number in 0..<30 {
+            let label = [UInt8](repeating: UInt8(0x61 + number % 26), count: 60)
+            let name = try #require(DomainName(labels: [Array("\(number)".utf8), label, label, label]))
+            message.questions.append(DNSQuestion(name, DNSType.a))
+        }
+        message.questions.append(DNSQuestion(try #require(instance), DNSType.srv))
+        let found = answers(to: message, port: 40_000)
+        #expect(found.count == 1)
+        guard case .unicast(let bytes, _, 40_000, _)? = found.first?.effect, let reply = found.first?.message
+        else {
+            Issue.record("not answered")
+            return
+        }
+        #expect(bytes.count <= 1_440)
+        #expect(reply.questions.map(\.name) == [try #require(instance)])
+        #expect(reply.answers.map(\.data.type) == [DNSType.srv])
+        #expect(message.encoded(limit: 1_440).allSatisfy { $0.count <= 1_440 })
+    }
+
     @Test("Sources that are not on the link get no answer")
     func offLink() {
         #expect(answers(to: question(type, DNSType.ptr), from: [8, 8, 8, 8]).isEmpty)

@@ -22,8 +22,9 @@ final class HostileTLSServer: Sendable {
 
     private typealias Connection = NIOAsyncChannel<ByteBuffer, ByteBuffer>
 
-    init(_ identity: TLSIdentity, _ conduct: Conduct) async throws {
-        let certificates = try identity.certs.map {
+    /// `chain`: the certificates to show instead of the identity's, the first of them for its key.
+    init(_ identity: TLSIdentity, showing chain: [TLSCertificate]? = nil, _ conduct: Conduct) async throws {
+        let certificates = try (chain ?? identity.certs).map {
             NIOSSLCertificateSource.certificate(try NIOSSLCertificate(bytes: $0.derBytes, format: .der))
         }
         let key = NIOSSLPrivateKeySource.privateKey(try identity.sslPrivateKey())

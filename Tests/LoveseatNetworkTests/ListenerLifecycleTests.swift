@@ -72,6 +72,42 @@ struct ListenerLifecycleTests {
         try await far.close()
     }
 
+    #if os(Linux)
+    /// The descriptor of the socket that accepts connections on a port.
+    private func descriptor(listeningOn port: UInt16) -> Int32? {
+        (0..<Int32(4_096)).first { descriptor in
+            var (accepts, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+            guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &size) == 0, accepts != 0 else {
+                return false
+            }
+            var (address, length) = (sockaddr_in(), socklen_t(MemoryLayout<sockaddr_in>.size))
+            let status = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    getsockname(descriptor, $0, &length)
+                }
+            }
+            return status == 0 && address.sin_port == port.bigEndian
+        }
+    }
+
+    @Test func `a listener whose port the system closes has stopped, and can be started again`() async throws
+    {
+        let listener = try listener()
+        try await listener.start()
+        let port = try #require(listener.port)
+        let socket = try #require(descriptor(listeningOn: port))
+        // Accepting fails from now on.
+        #expect(shutdown(socket, Int32(SHUT_RDWR)) == 0)
+        try await eventually("the listener's end") { listener.port == nil }
+        #expect(listener.urls == nil)
+        try await listener.start()
+        #expect(listener.port != nil)
+        await listener.stop()
+        // Nothing keeps the database open.
+        try await far.close()
+    }
+    #endif
+
     @Test func `a replicator that is told so comes back to a listener that was restarted`() async throws {
         for reconnects in [false, true] {
             let first = try listener()

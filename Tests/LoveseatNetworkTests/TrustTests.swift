@@ -66,7 +66,16 @@ struct TrustTests {
         host: String = "127.0.0.1",
         _ change: (inout ReplicatorConfiguration) -> Void
     ) async throws -> LoveseatError.Code? {
-        let url = try #require(URL(string: "wss://\(host):\(listener.port ?? 0)/far"))
+        try await error(port: Int(listener.port ?? 0), host: host, change)?.code
+    }
+
+    /// Syncs with a server on this host.
+    private func error(
+        port: Int,
+        host: String = "127.0.0.1",
+        _ change: (inout ReplicatorConfiguration) -> Void
+    ) async throws -> LoveseatError? {
+        let url = try #require(URL(string: "wss://\(host):\(port)/far"))
         var configuration = ReplicatorConfiguration(
             collections: [try near.defaultCollection()],
             target: URLEndpoint(url)
@@ -75,7 +84,7 @@ struct TrustTests {
         change(&configuration)
         let replicator = Replicator(configuration)
         replicator.start()
-        return await replicator.waitUntilStopped().error?.code
+        return await replicator.waitUntilStopped().error
     }
 
     // MARK: Names
@@ -177,6 +186,63 @@ struct TrustTests {
         await listener.stop()
     }
 
+    // MARK: Certificates that cannot be read
+
+    /// The certificate of an identity with an extension twice: BoringSSL reads it, and X509 does not.
+    private func unreadable(_ identity: TLSIdentity) throws -> TLSCertificate {
+        // The subject's key identifier becomes a second one of the issuer's.
+        let (subject, issuer): ([UInt8], [UInt8]) = ([6, 3, 0x55, 0x1D, 0x0E], [6, 3, 0x55, 0x1D, 0x23])
+        let bytes = try #require(identity.certs.first).derBytes.replacing(subject, with: issuer)
+        #expect(throws: LoveseatError.self) { try TLSCertificate(der: bytes) }
+        return TLSCertificate(checked: bytes)
+    }
+
+    @Test func `a server whose own certificate cannot be read is not taken for another that it shows`()
+        async throws
+    {
+        let (right, eve) = (try identity("kiosk"), try identity("kiosk"))
+        let pinned = try #require(right.certs.first)
+        let server = try await HostileTLSServer(
+            eve,
+            showing: [try unreadable(eve), pinned],
+            .answers { _ in "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" }
+        )
+        let peer = PairedPeer(name: "kiosk", fingerprint: pinned.fingerprint, urls: [])
+        for change in [
+            { $0.pinnedServerCertificate = pinned }, { $0.pinnedServerFingerprint = pinned.fingerprint },
+            { $0.trust(peer, identity: right) }, { $0.acceptOnlySelfSignedServerCertificate = true },
+            { $0.rootCertificates = [pinned] },
+        ] as [(inout ReplicatorConfiguration) -> Void] {
+            let failure = try await error(port: server.port, change)
+            #expect(failure?.code == .tlsHandshakeFailed)
+            #expect(failure?.message.contains("no certificate that can be read") == true)
+        }
+        #expect(server.heard.withLockedValue { $0 } == "")
+    }
+
+    @Test func `a client whose own certificate cannot be read is not taken for another that it shows`()
+        async throws
+    {
+        let (ana, eve) = (try identity("ana"), try identity("ana"))
+        let known = try #require(ana.certs.first)
+        try far.addPairedPeer(PairedPeer(name: "ana", fingerprint: known.fingerprint, urls: []))
+        let behind = "\(scratch.path)/behind.pem"
+        try known.pem.write(toFile: behind, atomically: true, encoding: .utf8)
+        let hers = try unreadable(eve).pem + eve.pem(passphrase: nil)
+        for (authenticator, answer) in [
+            (ListenerPairingAuthenticator(database: far), "HTTP/1.1 401"),
+            (ListenerCertificateAuthenticator(rootCertificates: [known]), ""),
+            (ListenerCertificateAuthenticator { $0.first == known }, ""),
+        ] as [(any ListenerAuthenticator, String)] {
+            let listener = try await serve(try identity("kiosk"), authenticator)
+            let whole = try exchange(listener, ana, ["-cert_chain", behind])
+            #expect(whole.hasPrefix("HTTP/1.1 404"))
+            let heard = try exchange(listener, pem: hers, ["-cert_chain", behind])
+            #expect(answer.isEmpty ? heard.isEmpty : heard.hasPrefix(answer))
+            await listener.stop()
+        }
+    }
+
     // MARK: Names
 
     @Test(arguments: [("*", false), ("*.localhost", false), ("local*", false), ("localhost", true)])
@@ -200,8 +266,15 @@ struct TrustTests {
     private func exchange(_ listener: URLEndpointListener, _ identity: TLSIdentity, _ arguments: [String])
         throws -> String
     {
+        try exchange(listener, pem: identity.pem(passphrase: nil), arguments)
+    }
+
+    /// `text`: the certificate to show, and its key.
+    private func exchange(_ listener: URLEndpointListener, pem text: String, _ arguments: [String]) throws
+        -> String
+    {
         let pem = "\(scratch.path)/client.pem"
-        try identity.pem(passphrase: nil).write(toFile: pem, atomically: true, encoding: .utf8)
+        try text.write(toFile: pem, atomically: true, encoding: .utf8)
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments =

@@ -18,4 +18,15 @@ struct ReservedNameTests {
         let reports = line.reports.filter { if case .propertiesLeftOut = $0 { true } else { false } }
         #expect(reports == [.propertiesLeftOut(collection: 0, documentID: "d", names: ["_mine", "_x"])])
     }
+
+    @Test func `properties that are left out of what a peer pushes are reported to the passive side`() throws
+    {
+        let ours = try ReplayedPeer()
+        let line = try ours.passiveLine()
+        _ = try line.ask("proposeChanges", [:], #"[["d","1-aa"]]"#).get()
+        _ = try line.ask("rev", ["id": "d", "rev": "1-aa", "sequence": "1"], #"{"_mine":1,"n":2}"#).get()
+        #expect(try ours.record("d")?.body.description == #"{"n":2}"#)
+        let reports = line.reports.filter { if case .propertiesLeftOut = $0 { true } else { false } }
+        #expect(reports == [.propertiesLeftOut(collection: 0, documentID: "d", names: ["_mine"])])
+    }
 }

@@ -160,7 +160,7 @@ extension PullSession {
         guard !isRevoked(arrival.header.documentID, isDeleted: arrival.header.isDeleted) else {
             return drop(arrival, &effects)
         }
-        if isActive, !content.leftOut.isEmpty {
+        if !content.leftOut.isEmpty {
             let id = arrival.header.documentID
             effects.append(
                 .report(

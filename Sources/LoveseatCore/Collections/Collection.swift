@@ -1,4 +1,5 @@
 public import Foundation
+import Logging
 public import LoveseatModel
 package import LoveseatStorage
 
@@ -41,18 +42,29 @@ public struct Collection: Sendable {
     /// The scope that contains the collection.
     public var scope: Scope { Scope(name: handle.name.scope, database: database) }
 
-    /// The number of documents, without deleted ones. 0 after the collection was deleted or its database closed.
+    /// The number of documents, without deleted ones. 0 after the collection was deleted or its database closed, and if the
+    /// disk fails, which is logged.
     ///
     /// Inside the closure of a write transaction this is the number before the transaction; use ``ReadTransaction/count(in:)``
     /// there. Counting takes time in proportion to the number of documents.
     public var count: UInt64 {
         guard let store = try? database.store else { return 0 }
-        // Counting would block the connection for single rows for too long, so it uses another one if possible.
-        // A property cannot throw: the count is 0 for a deleted collection, and if the disk fails.
-        let count =
-            store.isInTransaction
-            ? try? store.readRows { try $0.count(handle) } : try? store.read { try $0.count(handle) }
-        return UInt64(count ?? 0)
+        do throws(LoveseatError) {
+            let count = try DocumentStore.wrapping {
+                // Counting would block the connection for single rows for too long, so it uses another one if possible.
+                store.isInTransaction
+                    ? try store.readRows { try $0.count(handle) } : try store.read { try $0.count(handle) }
+            }
+            return UInt64(count)
+        } catch {
+            // A property cannot throw. That the collection was deleted, or the database closed meanwhile, is not a failure.
+            guard store.contains(handle), database.path != nil else { return 0 }
+            LogDomain.database.log(
+                .error,
+                "\(database.name): the documents of \(fullName) cannot be counted, 0 is returned: \(error.message) (\(error.code))"
+            )
+            return 0
+        }
     }
 
     /// The store, for calls that would not see the changes of an open transaction.

@@ -25,9 +25,12 @@ public enum LogDomain: String, CaseIterable, Hashable, Sendable {
     public var level: Logger.Level {
         get { Self.levels.withLock { $0[self] ?? .warning } }
         nonmutating set {
-            Self.levels.withLock { $0[self] = newValue }
-            let least = Self.levels.withLock { levels in Self.allCases.map { levels[$0] ?? .warning }.min() }
-            Self.least.store(Self.rank(least ?? .warning), ordering: .relaxed)
+            Self.levels.withLock { levels in
+                levels[self] = newValue
+                let least = Self.allCases.map { levels[$0] ?? .warning }.min() ?? .warning
+                // Within the lock, so that of two threads the last one's least level stays.
+                Self.least.store(Self.rank(least), ordering: .relaxed)
+            }
         }
     }
 

@@ -192,7 +192,8 @@ extension ReadTransaction {
 
     /// Runs a query on the transaction's snapshot, and returns its rows. A ``WriteTransaction`` sees its own changes.
     ///
-    /// - Throws: ``LoveseatError``: as `execute()` of ``Query``; `notInTransaction`; `invalidParameter` for a query of another database.
+    /// - Throws: ``LoveseatError``: as `execute()` of ``Query``; `notInTransaction`; `invalidParameter` for a query of another database;
+    ///   `notOpen` for one whose own ``Database`` object is closed.
     public func execute(_ query: Query) throws(LoveseatError) -> [QueryRow] {
         let view = try view(for: query)
         return try DocumentStore.wrapping { try view.step { try query.rows(in: view) } }
@@ -218,8 +219,7 @@ extension ReadTransaction {
 
     private func view(for query: Query) throws(LoveseatError) -> StoreReadTransaction {
         let view = try active
-        // Another `Database` of the same folder is the same; one that was closed has no folder.
-        guard query.database === database || (try? query.database.opened) === opened else {
+        guard try isOwn(query.database) else {
             throw LoveseatError(.invalidParameter, "the query is of another database than the transaction")
         }
         return view

@@ -105,11 +105,11 @@ public struct QueryRow: Sendable {
 }
 
 /// The titles of a result's columns, which its rows share.
-final class QueryTitles: Sendable {
+package final class QueryTitles: Sendable {
     let titles: [String]
     let positions: [ExactText: Int]
 
-    init(_ titles: [String]) {
+    package init(_ titles: [String]) {
         self.titles = titles
         positions = Dictionary(titles.enumerated().map { (ExactText($1), $0) }) { first, _ in first }
     }

@@ -1,4 +1,5 @@
-import LoveseatModel
+import LoveseatAssertions
+package import LoveseatModel
 import LoveseatStorage
 private import Synchronization
 
@@ -43,8 +44,11 @@ final class RowBuffer: Sendable {
                 keptBytes -= cost
                 return rows
             case .spilled(let key):
-                guard let spill, let titles else { return [] }
-                return RowCoding.decode(try spill.take(key), titles)
+                guard let spill, let titles else {
+                    impossible("rows of a query are in a file that was never made")
+                    throw RowCoding.damaged
+                }
+                return try RowCoding.decode(try spill.take(key), titles)
             }
         }
     }
@@ -129,9 +133,15 @@ final class RowBuffer: Sendable {
 }
 
 /// Rows as bytes.
-enum RowCoding {
-    static func encode(_ rows: [QueryRow]) -> [UInt8] {
+package enum RowCoding {
+    static let damaged = LoveseatError(
+        .ioError,
+        "the temporary file of a query's rows is damaged: run the query again"
+    )
+
+    package static func encode(_ rows: [QueryRow]) -> [UInt8] {
         var bytes: [UInt8] = []
+        append(UInt64(rows.count), to: &bytes)
         for row in rows {
             for value in row.values {
                 switch value {
@@ -162,38 +172,42 @@ enum RowCoding {
         withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Reads what ``encode(_:)`` wrote, up to where it ends early.
-    static func decode(_ bytes: [UInt8], _ titles: QueryTitles) -> [QueryRow] {
+    /// Reads what ``encode(_:)`` wrote.
+    ///
+    /// - Throws: `ioError` for anything else, such as bytes that end early.
+    package static func decode(_ bytes: [UInt8], _ titles: QueryTitles) throws(LoveseatError) -> [QueryRow] {
         var rest = bytes[...]
-        func number() -> UInt64 {
-            defer { rest = rest.dropFirst(8) }
-            return rest.prefix(8).reversed().reduce(0) { $0 << 8 | UInt64($1) }
-        }
-        func content() -> ArraySlice<UInt8> {
-            let count = Int(clamping: number())
+        func take(_ count: Int) throws(LoveseatError) -> ArraySlice<UInt8> {
+            guard count <= rest.count else { throw damaged }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
-        func value(_ kind: UInt8) -> ResultValue {
+        func number() throws(LoveseatError) -> UInt64 {
+            let bytes = try take(8)
+            return bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        func value() throws(LoveseatError) -> ResultValue {
+            guard let kind = rest.popFirst() else { throw damaged }
             switch kind {
-            case 0: .missing
-            case 1: .null
-            case 2, 3: .boolean(kind == 3)
-            case 4: .integer(Int64(bitPattern: number()))
-            case 5: .double(Double(bitPattern: number()))
-            case 6: .string(String(decoding: content(), as: UTF8.self))
-            default: .json(JSONText(trusted: Array(content())))
+            case 0: return .missing
+            case 1: return .null
+            case 2, 3: return .boolean(kind == 3)
+            case 4: return .integer(Int64(bitPattern: try number()))
+            case 5: return .double(Double(bitPattern: try number()))
+            case 6: return .string(String(decoding: try take(Int(clamping: number())), as: UTF8.self))
+            case 7: return .json(JSONText(trusted: Array(try take(Int(clamping: number())))))
+            default: throw damaged
             }
         }
         var rows: [QueryRow] = []
-        while !rest.isEmpty {
+        let count = try number()
+        while rows.count < count {
             var values: [ResultValue] = []
             values.reserveCapacity(titles.titles.count)
-            while values.count < titles.titles.count, let kind = rest.popFirst() {
-                values.append(value(kind))
-            }
+            for _ in titles.titles { values.append(try value()) }
             rows.append(QueryRow(titles: titles, values: values))
         }
+        guard rest.isEmpty else { throw damaged }
         return rows
     }
 }

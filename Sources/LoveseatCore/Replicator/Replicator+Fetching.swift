@@ -1,3 +1,4 @@
+import Logging
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -65,10 +66,42 @@ extension Replicator {
         _ worker: ConflictWorker,
         _ events: DocumentEvents
     ) async -> Bool {
+        let failed: DocumentSet
+        do { failed = try await pull(notice, setup, worker, events) } catch {
+            // The documents stay pending, and the next replication asks for them.
+            if Task.isCancelled { return false }
+            let count = notice.documentIDs.count.counted("document")
+            LogDomain.replicator.log(
+                .warning,
+                "\(self): cannot fetch \(count) over another connection: \(error)"
+            )
+            return false
+        }
+        // A document that the peer no longer shows did not fail.
+        let settled = notice.documentIDs.filter { !failed.contains($0) }
+        // The next run finds what is left, so a failure here changes nothing.
+        try? DocumentFailure.forgetPulls(
+            settled,
+            in: setup.handles[notice.collection],
+            remote: setup.remote,
+            setup.store
+        )
+        return true
+    }
+
+    /// Pulls documents over a connection of their own.
+    ///
+    /// - Returns: The documents that failed.
+    /// - Throws: Why the connection failed: the peer may be gone, or refuse a second one.
+    private func pull(
+        _ notice: FetchNotice,
+        _ setup: ReplicationSetup,
+        _ worker: ConflictWorker,
+        _ events: DocumentEvents
+    ) async throws -> DocumentSet {
         let index = notice.collection
         let failed = Mutex<DocumentSet>([])
-        // Without this connection the documents stay pending, and the next replication asks for them.
-        let request = try? request { [self] () throws(LoveseatError) in
+        let request = try request { [self] () throws(LoveseatError) in
             var hooks = ReplicationHooks()
             hooks.resolve = {
                 await worker.resolve(
@@ -76,20 +109,12 @@ extension Replicator {
                 )
             }
             hooks.report = { [weak self] report in
-                switch report {
-                case .propertiesLeftOut(_, let id, let names):
-                    let moved = ReplicationReport.propertiesLeftOut(
-                        collection: index,
-                        documentID: id,
-                        names: names
-                    )
-                    self?.heard(moved, events, setup)
-                case .document(let event):
-                    if event.error != nil { failed.withLock { _ = $0.insert(event.documentID) } }
-                    self?.heard(.document(event.moved(to: index)), events, setup)
-                // The rest is about a connection that the app did not open.
-                case .activity, .blob, .checkpointNotSaved, .failure: break
+                if case .document(let event) = report, event.error != nil {
+                    failed.withLock { _ = $0.insert(event.documentID) }
                 }
+                // The rest is about a connection that the app did not open.
+                guard let moved = report.moved(to: index) else { return }
+                self?.heard(moved, events, setup)
             }
             return ReplicationRequest.Work(
                 plan: setup.fetchingPlan(notice),
@@ -99,21 +124,18 @@ extension Replicator {
                 hooks: hooks
             )
         }
-        // The peer may be gone, or refuse a second connection: the same holds.
-        guard let request, let endpoint = config.target as? any PeerEndpoint,
-            let replication = try? await endpoint.replicate(with: request)
-        else { return false }
+        guard let endpoint = config.target as? any PeerEndpoint else {
+            throw LoveseatError(.invalidParameter, "a replicator cannot use this endpoint")
+        }
+        let replication = try await endpoint.replicate(with: request)
         let failure = await withTaskCancellationHandler {
             await replication.run()
         } onCancel: {
             runtime.task { await replication.stop() }
         }
-        guard failure == nil, !Task.isCancelled else { return false }
-        // A document that the peer no longer shows did not fail.
-        let settled = failed.withLock { failed in notice.documentIDs.filter { !failed.contains($0) } }
-        // The next run finds what is left, so a failure here changes nothing.
-        try? DocumentFailure.forgetPulls(settled, in: setup.handles[index], remote: setup.remote, setup.store)
-        return true
+        if let failure { throw failure }
+        try Task.checkCancellation()
+        return failed.withLock { $0 }
     }
 }
 
@@ -146,6 +168,19 @@ extension ReplicationSetup {
     }
 }
 
+extension ReplicationReport {
+    /// The same in another collection of the session; nil for a report about the connection.
+    fileprivate func moved(to collection: Int) -> ReplicationReport? {
+        switch self {
+        case .document(let event): .document(event.moved(to: collection))
+        case .blob(let event): .blob(event.moved(to: collection))
+        case .propertiesLeftOut(_, let id, let names):
+            .propertiesLeftOut(collection: collection, documentID: id, names: names)
+        case .activity, .checkpointNotSaved, .failure: nil
+        }
+    }
+}
+
 extension DocumentEvent {
     /// The same in another collection of the session.
     fileprivate func moved(to collection: Int) -> DocumentEvent {
@@ -156,6 +191,20 @@ extension DocumentEvent {
             isDeleted: isDeleted,
             isAccessRemoved: isAccessRemoved,
             error: error
+        )
+    }
+}
+
+extension BlobEvent {
+    /// The same in another collection of the session.
+    fileprivate func moved(to collection: Int) -> BlobEvent {
+        BlobEvent(
+            collection: collection,
+            documentID: documentID,
+            digest: digest,
+            isPush: isPush,
+            transferred: transferred,
+            length: length
         )
     }
 }

@@ -8,8 +8,8 @@ import LoveseatStorage
 /// read on its behalf. It belongs to the thread that runs the closure; after the closure has returned, every call throws
 /// `notInTransaction`.
 ///
-/// Every call that names a collection throws `notOpen` if the collection did not exist at that moment, and
-/// `invalidParameter` if it is in another database. A collection that came from another ``Database`` object is as good as one
+/// Every call that names a collection throws `notOpen` if the collection did not exist at that moment or its ``Database`` object is
+/// closed, and `invalidParameter` if it is in another database. A collection that came from another ``Database`` object is as good as one
 /// that came from this one if both objects have the same folder open for writing, or both for reading only.
 public class ReadTransaction {
     /// The database to which the transaction belongs.
@@ -120,11 +120,18 @@ public class ReadTransaction {
         return try DocumentStore.wrapping { try view.step { try body(view) } }
     }
 
+    /// Whether a `Database` is the transaction's, or another one with the same folder.
+    ///
+    /// - Throws: `notOpen` if it is another one, and closed.
+    func isOwn(_ other: Database) throws(LoveseatError) -> Bool {
+        if other === database { return true }
+        return try other.opened === opened
+    }
+
     /// Throws unless the collection is in this database, and was there when the transaction began.
     func require(_ collection: Collection) throws(LoveseatError) {
         let view = try active
-        // Another `Database` of the same folder is the same; one that was closed has no folder.
-        guard collection.database === database || (try? collection.database.opened) === opened else {
+        guard try isOwn(collection.database) else {
             throw LoveseatError(
                 .invalidParameter,
                 "collection \(collection.fullName) is in another database than the transaction"

@@ -254,6 +254,11 @@ public final class CouchDBListener: Sendable {
                 identity: identity
             )
         }
+        channel.closeFuture.whenComplete { [weak self] _ in
+            // A listener that is gone has stopped.
+            guard let self else { return }
+            Task { await self.stopAlone(ifAccepting: channel) }
+        }
     }
 
     private static func urls(_ networkInterface: String?, _ port: UInt16, isSecure: Bool) throws -> [URL] {
@@ -276,17 +281,25 @@ public final class CouchDBListener: Sendable {
     /// stopping. A task that was cancelled before waits.
     public func stop() async { await finishing { await self.stopAlone() } }
 
-    private func stopAlone() async {
+    /// `closed`: the port that was closed, by the system or by a stop; the listener may have been started again since.
+    private func stopAlone(ifAccepting closed: (any Channel)? = nil) async {
         guard await lifecycle.acquire() else {
             return impossible("the task that stops the listener was cancelled")
         }
         defer { lifecycle.release() }
-        let stopped = running.withLockedValue { running in
+        let stopped = running.withLockedValue { running -> Running? in
+            if let closed, running?.channel !== closed { return nil }
             defer { running = nil }
             return running
         }
         // The listener was not running, or was stopped while this call waited.
         guard let stopped else { return }
+        if closed != nil {
+            LogDomain.listener.log(
+                .error,
+                "port \(stopped.port) was closed, because accepting connections failed: start the listener again"
+            )
+        }
         await advertising.end()
         // The system may have closed it already.
         try? await stopped.channel?.close().get()

@@ -1,5 +1,3 @@
-import LoveseatAssertions
-
 extension MulticastNode {
     /// Under this name hosts list the types that they have services of (RFC 6763, 9).
     static let allServices = DomainName("_services._dns-sd._udp.local")
@@ -151,13 +149,17 @@ extension MulticastNode {
             records.map { DNSRecord($0.name, $0.data, ttl: min($0.ttl, 10), isUnique: false) }
         }
         reply.id = message.id
-        reply.questions = message.questions.prefix(8).map { DNSQuestion($0.name, $0.type) }
+        // Names of ours leave room for the answers.
+        let answered = message.questions.filter { question in own.contains { question.matches($0) } }
+        reply.questions = answered.prefix(8).map { DNSQuestion($0.name, $0.type) }
         (reply.answers, reply.additionals) = (shortened(reply.answers), shortened(reply.additionals))
-        guard let bytes = reply.encoded(limit: Self.maximumDatagram).first else {
-            return impossible("\(reply.questions.count) questions make no datagram")
-        }
         effects.append(
-            .unicast(bytes, address: datagram.source, port: datagram.port, datagram.link)
+            .unicast(
+                reply.encodedAlone(limit: Self.maximumDatagram),
+                address: datagram.source,
+                port: datagram.port,
+                datagram.link
+            )
         )
     }
 

@@ -18,11 +18,18 @@ struct DNSMessageWriter {
 
     mutating func setTruncated() { bytes[2] |= 0x02 }
 
-    mutating func append(_ question: DNSQuestion) {
+    /// Returns false, and appends nothing, if the message would be longer than a number of bytes.
+    mutating func append(_ question: DNSQuestion, limit: Int) -> Bool {
+        let before = self
         count(.questions)
         append(question.name)
         append(question.type)
         append(question.wantsUnicast ? 0x8001 : 1)
+        guard bytes.count <= limit else {
+            self = before
+            return false
+        }
+        return true
     }
 
     /// Returns false, and appends nothing, if the message would be longer than a number of bytes.
@@ -84,12 +91,12 @@ struct DNSMessageWriter {
 }
 
 extension DNSMessage {
-    /// The message in as many datagrams as it needs, each of at most `limit` bytes. Additional records that do not fit are left out,
-    /// and so is a record that is longer than a datagram.
+    /// The message in as many datagrams as it needs, each of at most `limit` bytes. Questions and additional records that do not fit are
+    /// left out, and so is a record that is longer than a datagram.
     package func encoded(limit: Int) -> [[UInt8]] {
         var datagrams: [[UInt8]] = []
         var writer = DNSMessageWriter(id: id, isResponse: isResponse)
-        for question in questions { writer.append(question) }
+        for question in questions { _ = writer.append(question, limit: limit) }
         for record in answers where !writer.append(record, to: .answers, limit: limit) {
             if !writer.isEmpty {
                 if !isResponse { writer.setTruncated() }
@@ -102,5 +109,14 @@ extension DNSMessage {
         for record in additionals { _ = writer.append(record, to: .additionals, limit: limit) }
         if !writer.isEmpty { datagrams.append(writer.bytes) }
         return datagrams
+    }
+
+    /// The message in one datagram of at most `limit` bytes, for a receiver that expects no other. What does not fit is left out.
+    func encodedAlone(limit: Int) -> [UInt8] {
+        var writer = DNSMessageWriter(id: id, isResponse: isResponse)
+        for question in questions { _ = writer.append(question, limit: limit) }
+        for record in answers { _ = writer.append(record, to: .answers, limit: limit) }
+        for record in additionals { _ = writer.append(record, to: .additionals, limit: limit) }
+        return writer.bytes
     }
 }

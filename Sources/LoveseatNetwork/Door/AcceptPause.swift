@@ -14,7 +14,7 @@ final class AcceptPause: ChannelInboundHandler {
     private var resuming: Scheduled<Void>?
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Any other error ends the listener.
+        // For any other error NIO closes the channel, and the listener stops.
         guard error is IOError else { return context.fireErrorCaught(error) }
         if resuming != nil { return }
         let channel = context.channel

@@ -61,15 +61,21 @@ struct ListenerTLS: Sendable {
         let certificateAuthenticator = authenticator as? ListenerCertificateAuthenticator
         let context = try NIOSSLContext(configuration: configuration)
         let handler = NIOSSLServerHandler(context: context) { chain, answer in
-            let chain = chain.readable
+            let readable = chain.readable
+            if readable.isEmpty, !chain.isEmpty {
+                LogDomain.listener.log(
+                    .notice,
+                    "\(address) shows a certificate that cannot be read: it counts as none"
+                )
+            }
             Task(executorPreference: HandshakeExecutor.shared) {
                 var peer: PeerIdentity?
                 if let certificateAuthenticator {
-                    let client = ConnectingClient(address: address, certificates: chain)
+                    let client = ConnectingClient(address: address, certificates: readable)
                     peer = await certificateAuthenticator.authenticate(client)
                     guard peer != nil else { return answer.succeed(.failed) }
                 }
-                shown.record(.init(certificates: chain, peer: peer))
+                shown.record(.init(certificates: readable, peer: peer))
                 answer.succeed(.certificateVerified)
             }
         }

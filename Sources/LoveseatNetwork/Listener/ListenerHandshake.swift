@@ -1,4 +1,5 @@
 import Logging
+import LoveseatAssertions
 import LoveseatBLIPReplication
 import LoveseatCore
 import LoveseatModel
@@ -17,7 +18,8 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     private enum Stage {
         /// A request is expected: the first one, or the proof of a client that pairs.
         case reading(ListenerPairingAuthenticator.Run?)
-        case asking
+        /// `hasMore`: whether the client has sent more meanwhile, which is passed over.
+        case asking(hasMore: Bool)
         case answered
 
         var isReading: Bool { if case .reading = self { true } else { false } }
@@ -72,8 +74,11 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A client may send more before it has its answer, and after it was refused.
-        guard case .reading(let run) = stage else { return }
+        guard case .reading(let run) = stage else {
+            // A client may send more before it has its answer, and after it was refused.
+            if case .asking = stage { stage = .asking(hasMore: true) }
+            return
+        }
         switch unwrapInboundIn(data) {
         case .head(let head): self.head = head
         case .body(let bytes):
@@ -85,13 +90,12 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
                 context
             )
         case .end:
-            // The head came while the authenticator was asked, and was passed over: the client did not wait for its answer.
-            guard let head else { return }
+            guard let head else { return impossible("a request ends that has no head") }
             do throws(HTTPRefusal) { try policy.check(head.headers) } catch {
                 stage = .answered
                 return refuse(error, context)
             }
-            stage = .asking
+            stage = .asking(hasMore: false)
             answer(head, run, context)
         }
     }
@@ -157,6 +161,12 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Sends the listener's proof, and waits for the client's on the same connection.
     private func challenge(_ run: ListenerPairingAuthenticator.Run, _ context: ChannelHandlerContext) {
+        if case .asking(hasMore: true) = stage {
+            // A part of the next request is lost, and the client would wait for its answer.
+            stage = .answered
+            let reason = "a client that pairs has to wait for the answer to its first request"
+            return refuse(HTTPRefusal(status: .badRequest, reason: reason), context)
+        }
         let headers: HTTPHeaders = [
             "WWW-Authenticate": run.challenge, "Content-Length": "0", "Server": "Loveseat",
         ]

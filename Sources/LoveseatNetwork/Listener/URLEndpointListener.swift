@@ -205,6 +205,11 @@ public final class URLEndpointListener: Sendable {
                 identity: identity
             )
         }
+        channel.closeFuture.whenComplete { [weak self] _ in
+            // A listener that is gone has stopped.
+            guard let self else { return }
+            Task { await self.stopAlone(ifAccepting: channel) }
+        }
     }
 
     /// Call this after the access policy's answers change.
@@ -245,17 +250,25 @@ public final class URLEndpointListener: Sendable {
     /// stopping. A task that was cancelled before waits.
     public func stop() async { await finishing { await self.stopAlone() } }
 
-    private func stopAlone() async {
+    /// `closed`: the port that was closed, by the system or by a stop; the listener may have been started again since.
+    private func stopAlone(ifAccepting closed: (any Channel)? = nil) async {
         guard await lifecycle.acquire() else {
             return impossible("the task that stops a listener was cancelled")
         }
         defer { lifecycle.release() }
-        let stopped = running.withLockedValue { running in
+        let stopped = running.withLockedValue { running -> Running? in
+            if let closed, running?.channel !== closed { return nil }
             defer { running = nil }
             return running
         }
         // The listener was stopped before, or was not started.
         guard let stopped else { return }
+        if closed != nil {
+            LogDomain.listener.log(
+                .error,
+                "port \(stopped.port) was closed, because accepting connections failed: start the listener again"
+            )
+        }
         await advertising.end()
         // The port may be closed already: an error of accepting closes it.
         try? await stopped.channel.close().get()
@@ -300,24 +313,7 @@ public final class URLEndpointListener: Sendable {
         ) { connection, channel in
             door.admitted(channel)
             let peer = channel.remoteAddress?.description ?? "a peer"
-            Task.detached {
-                LogDomain.listener.log(.info, "\(databaseName): \(peer) connected")
-                let entry = registry.add(connection.peer)
-                let error = await peers.serve(
-                    connection,
-                    report: { report in
-                        switch report {
-                        case .blob(let event): registry.transferred(BlobTransfer(event))
-                        case .document(let event): registry.replicated(event, over: entry.number)
-                        case .activity, .checkpointNotSaved, .propertiesLeftOut, .failure:
-                            entry.update(report)
-                        }
-                    },
-                    began: { registry.began($0, over: entry.number) }
-                )
-                entry.end(error)
-                LogDomain.listener.log(.info, "\(databaseName): \(peer) is gone")
-            }
+            Task.detached { await Self.serve(connection, "\(databaseName): \(peer)", peers, registry) }
         }
         let port = Int(config.port ?? 0)
         guard let guest else {
@@ -343,6 +339,32 @@ public final class URLEndpointListener: Sendable {
             await guest.end()
             throw error
         }
+    }
+
+    /// Serves an admitted client until its connection ends. `name`: the database and the client, for people.
+    private static func serve(
+        _ connection: PeerConnection,
+        _ name: String,
+        _ peers: PassiveReplicator,
+        _ registry: PeerRegistry
+    ) async {
+        LogDomain.listener.log(.info, "\(name) connected")
+        let entry = registry.add(connection.peer)
+        let documents = PeerDocumentLog(name)
+        let error = await peers.serve(
+            connection,
+            report: { report in
+                documents.note(report)
+                switch report {
+                case .blob(let event): registry.transferred(BlobTransfer(event))
+                case .document(let event): registry.replicated(event, over: entry.number)
+                case .activity, .checkpointNotSaved, .propertiesLeftOut, .failure: entry.update(report)
+                }
+            },
+            began: { registry.began($0, over: entry.number) }
+        )
+        entry.end(error)
+        LogDomain.listener.log(.info, "\(name) is gone")
     }
 }
 

@@ -223,8 +223,10 @@ public final class MessageEndpointListener: Sendable {
                 isActive: false,
                 heartbeat: ReplicatorConfiguration.defaultHeartbeat
             )
+            let documents = PeerDocumentLog("\(database.name): connection \(number)")
             return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3, peer: peer)) {
                 [weak self] report in
+                documents.note(report)
                 // Documents and blobs have no feeds here, and the reason why the session ends comes with the end.
                 guard case .activity(let isBusy, let progress) = report else { return }
                 self?.publish(Replicator.Status(isBusy: isBusy, progress), of: number)

@@ -143,41 +143,44 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
 
     // MARK: Pairing
 
-    /// One exchange with a client. It counts as a guess unless it is completed.
+    /// One exchange with a client. It counts as a guess unless the client proves that it knows the code.
     package final class Run: Sendable {
-        let challenge: String
+        package let challenge: String
         fileprivate let responder: PairingResponder
         fileprivate let offer: Int
         fileprivate let client: ConnectingClient
         private let isDone = NIOLockedValueBox(false)
-        private let abandon: @Sendable () -> Void
+        private let ended: @Sendable (_ isGuess: Bool) -> Void
 
         fileprivate init(
             _ responder: PairingResponder,
             offer: Int,
             client: ConnectingClient,
-            abandon: @escaping @Sendable () -> Void
+            ended: @escaping @Sendable (_ isGuess: Bool) -> Void
         ) {
             challenge = responder.challenge
             self.responder = responder
             self.offer = offer
             self.client = client
-            self.abandon = abandon
+            self.ended = ended
         }
 
-        /// Returns whether this is the first call.
-        fileprivate func end() -> Bool {
-            isDone.withLockedValue { isDone in
+        /// Ends the exchange, in whatever way the pairing ends. Returns whether this is the first call.
+        @discardableResult
+        fileprivate func end(isGuess: Bool) -> Bool {
+            let isFirst = isDone.withLockedValue { isDone in
                 defer { isDone = true }
                 return !isDone
             }
+            if isFirst { ended(isGuess) }
+            return isFirst
         }
 
-        deinit { if end() { abandon() } }
+        deinit { end(isGuess: true) }
     }
 
     /// Begins an exchange; nil if there is no code, or too many exchanges are in progress.
-    func begin(_ header: PairingHeader, _ client: ConnectingClient, listener: String) -> Run? {
+    package func begin(_ header: PairingHeader, _ client: ConnectingClient, listener: String) -> Run? {
         guard let leaf = client.certificates.first, let opening = PairingResponder.Opening(header) else {
             return nil
         }
@@ -190,8 +193,9 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             return (offer.number, opening.form == .digits ? offer.digits : offer.secret, offer.digits)
         }
         guard let taken else { return nil }
-        let abandon: @Sendable () -> Void = { [weak self] in
-            if opening.form == .digits { self?.countGuess(offer: taken.number, digits: taken.digits) }
+        let ended: @Sendable (Bool) -> Void = { [weak self] isGuess in
+            if opening.form != .digits { return }
+            self?.exchangeEnded(offer: taken.number, digits: taken.digits, isGuess: isGuess)
         }
         // The client's share may be a point of low order, which makes no key.
         guard
@@ -202,16 +206,16 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
                 listener: listener
             )
         else {
-            abandon()
+            ended(true)
             return nil
         }
-        return Run(responder, offer: taken.number, client: client, abandon: abandon)
+        return Run(responder, offer: taken.number, client: client, ended: ended)
     }
 
     /// Ends an exchange with the client's proof; returns the peer if the proof is right.
-    func complete(_ run: Run, _ header: PairingHeader) -> PeerIdentity? {
+    package func complete(_ run: Run, _ header: PairingHeader) -> PeerIdentity? {
         guard run.responder.accepts(header), let leaf = run.client.certificates.first else { return nil }
-        guard run.end() else { return nil }
+        guard run.end(isGuess: false) else { return nil }
         // Without them, a name that was given to the peer earlier would be lost.
         guard let peers = pairedPeers() else { return nil }
         let known = peers.first { $0.fingerprint == leaf.fingerprint && $0.isNameGiven }
@@ -254,13 +258,13 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         events.finish()
     }
 
-    /// Counts an exchange that was not completed: the other side did not know the digits, or gave up. After five, there are new digits.
-    private func countGuess(offer number: Int, digits: String) {
+    /// An exchange by the digits has ended. `isGuess`: the other side did not know them, or gave up; after five such, there are new digits.
+    private func exchangeEnded(offer number: Int, digits: String, isGuess: Bool) {
         let replaced = state.withLockedValue { state -> Bool? in
-            guard var offer = state.offer, offer.number == number, offer.digits == digits, offer.user == nil
-            else { return nil }
+            guard var offer = state.offer, offer.number == number, offer.digits == digits else { return nil }
             offer.underWay -= 1
-            offer.guesses += 1
+            // While a peer uses the code up, nobody can guess it.
+            if isGuess, offer.user == nil { offer.guesses += 1 }
             guard offer.guesses >= Self.guessesPerCode else {
                 state.offer = offer
                 return nil

@@ -21,7 +21,7 @@ public struct QueryStatement: Sendable {
     package private(set) var tree: SelectQuery
     private let database: Database
     /// The first mistake.
-    private var problem: QueryError?
+    private var problem: LoveseatError?
 
     init(_ results: [any SelectResultProtocol], isDistinct: Bool, from dataSource: any DataSourceProtocol) {
         let source = dataSource.dataSource
@@ -37,9 +37,9 @@ public struct QueryStatement: Sendable {
 
     /// The text of the query.
     ///
-    /// - Throws: ``LoveseatError``: `invalidQuery` for the first mistake of the stages.
+    /// - Throws: ``LoveseatError``: `invalidQuery` for the first mistake of the stages; `notOpen` if that was a closed database.
     func text() throws(LoveseatError) -> String {
-        if let problem { throw LoveseatError(problem) }
+        if let problem { throw problem }
         return tree.text
     }
 
@@ -61,7 +61,9 @@ public struct QueryStatement: Sendable {
         }
     }
 
-    private mutating func refuse(_ error: QueryError) {
+    private mutating func refuse(_ error: QueryError) { refuse(LoveseatError(error)) }
+
+    private mutating func refuse(_ error: LoveseatError) {
         if problem == nil { problem = error }
     }
 
@@ -69,10 +71,13 @@ public struct QueryStatement: Sendable {
         var copy = self
         for join in joins.map(\.join) {
             let other = join.source.collection.database
-            // Two closed databases pass here: making the query reports them.
-            if other !== database, (try? other.opened) !== (try? database.opened) {
-                copy.refuse(QueryError(.invalidQuery, "The collections of a query must be of one database"))
-            }
+            do throws(LoveseatError) {
+                if other !== database, try other.opened !== database.opened {
+                    copy.refuse(
+                        QueryError(.invalidQuery, "The collections of a query must be of one database")
+                    )
+                }
+            } catch { copy.refuse(error) }
             let condition = join.condition.flatMap { copy.usable($0) }
             copy.tree.joins.append(.collection(join.kind, join.source.tree, on: condition))
         }
