@@ -154,6 +154,9 @@ package actor ReplicationDriver: Replication {
             case .resolve(let notice): resolve(notice)
             case .fetch(let notice): fetch(notice)
             case .report(.failure(let error)): failure = failure ?? error
+            case .report(.document(var event)) where event.error != nil:
+                event.name = peer.session.name(of: event.collection)
+                hooks.report(.document(event))
             case .report(let report): hooks.report(report)
             case .close(let code, let reason): sayGoodbye(code, reason)
             }

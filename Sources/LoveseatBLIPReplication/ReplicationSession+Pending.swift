@@ -13,6 +13,11 @@ extension ReplicationSession {
         }
         return found
     }
+
+    /// The name of a collection; nil before the peers agreed on them.
+    func name(of index: Int) -> CollectionName? {
+        collections.indices.contains(index) ? collections[index].name : nil
+    }
 }
 
 extension ReplicationSession.CollectionSession {

@@ -150,7 +150,7 @@ extension LoveseatError {
             switch code.domain {
             case .posix where code.value == Int(EACCES) || code.value == Int(EPERM): 77
             case .posix where code.value == Int(EADDRINUSE): 75
-            case .posix where [ENOENT, ENOTDIR].contains(Int32(code.value)): 66
+            case .posix where [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(Int32(code.value)): 66
             case .posix where [ENOSPC, EIO, EROFS].contains(Int32(code.value)): 74
             // A statement that refuses a value, and a value of the wrong kind.
             case .sqlite where [1, 20].contains(code.value & 0xFF): 65

@@ -40,6 +40,8 @@ package enum ReplicationReport: Hashable, Sendable {
 
 package struct DocumentEvent: Hashable, Sendable {
     package let collection: Int
+    /// The collection's name: of a document that could not be replicated, once the driver reports it.
+    package var name: CollectionName?
     package let documentID: String
     package let isPush: Bool
     package let isDeleted: Bool

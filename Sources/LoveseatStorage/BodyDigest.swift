@@ -45,11 +45,14 @@ enum BodyDigest {
 
 extension RevisionTree.Node {
     /// Whether the stored body differs from the one of which the revision was made.
-    package var isDamaged: Bool {
-        guard flags.contains(.verified), let body else { return false }
+    package var isDamaged: Bool { matchesDigest == false }
+
+    /// Whether the stored body is the one of which the revision was made; nil if the ID does not say that.
+    fileprivate var matchesDigest: Bool? {
+        guard flags.contains(.verified), let body else { return nil }
         // A revision whose parent was pruned cannot be verified any more.
-        guard id.generation &- 1 == parent?.generation ?? 0 else { return false }
-        return !BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
+        guard id.generation &- 1 == parent?.generation ?? 0 else { return nil }
+        return BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
     }
 }
 
@@ -63,13 +66,40 @@ extension RevisionTree {
 }
 
 extension DocumentRecord {
-    /// Whether the stored body differs from the one of which the revision was made.
+    /// Whether the stored body differs from the one of which the revision was made, or is not JSON where the revision's ID does not say
+    /// of what it was made.
     ///
     /// `tree`: nil if there is only the row.
     package func isDamaged(in tree: RevisionTree?) -> Bool {
-        if let known = tree?.node(revision) { return known.isDamaged }
-        guard flags.contains(.verified), revision.generation == 1 else { return false }
-        return !BodyDigest.matches(revision, parent: nil, isDeleted: isDeleted, body: body)
+        if let matches = (tree?.node(revision) ?? node).matchesDigest { return !matches }
+        return body.storedObject == nil
+    }
+
+    /// The stored body, indexed.
+    ///
+    /// - Throws: `corruptData` if it is not a JSON object any more.
+    package func element() throws(LoveseatError) -> JSONElement {
+        guard let element = body.storedObject else { throw damage }
+        return element
+    }
+
+    /// The error of a call that needs the stored body, which is damaged.
+    package var damage: LoveseatError {
+        LoveseatError(
+            .corruptData,
+            "the stored content of document \"\(id)\" is damaged: run `check`, and save the document anew or restore a backup"
+        )
+    }
+}
+
+extension JSONText {
+    /// Text of a database, indexed; nil if it was damaged there, and is not a JSON object any more.
+    package var storedObject: JSONElement? {
+        let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
+        guard let element = try? JSONElement(scanning: bytes, limits: limits), element.kind == .object else {
+            return nil
+        }
+        return element
     }
 }
 

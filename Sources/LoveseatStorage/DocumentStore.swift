@@ -34,6 +34,9 @@ package final class DocumentStore: Sendable {
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
+        /// For tests: called before each rollback, which fails as this does.
+        package var beforeRollback: @Sendable () throws -> Void = {}
+
         /// Counts what index expressions do in the connection that writes.
         let walks = WalkCounter()
 
@@ -56,6 +59,8 @@ package final class DocumentStore: Sendable {
     package let blobs: BlobFiles
     package let changes: ChangeHub
     let catalog = Mutex(Catalog())
+    /// Why the last write transaction could not be rolled back; nil if no transaction was left open.
+    let failedRollback = Mutex<(any Error)?>(nil)
     let writeGate = AccessGate(places: 1)
     let readGate: AccessGate
     let writeLane = TransactionLane(label: "loveseat.write")

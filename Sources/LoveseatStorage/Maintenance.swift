@@ -34,6 +34,8 @@ extension DocumentStore {
             try db.execute(sql: "VACUUM")
             _ = try Row.fetchAll(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
         }
+        // The rest of the compaction does not depend on the blobs that are left.
+        if let failure = freed.failure { throw failure }
         let sizeAfter = try databaseSize()
         return (freed.count, freed.bytes + (sizeBefore > sizeAfter ? sizeBefore - sizeAfter : 0))
     }
@@ -69,7 +71,12 @@ extension DocumentStore {
         }
         // SQLite checks the words of a text index by a statement that only a writer may run.
         if !options.isReadOnly { problems += try damagedTextIndexes() }
-        for digest in blobs.all() {
+        do throws(LoveseatError) { try checkBlobs(&problems) } catch { problems.append(error.message) }
+        return problems
+    }
+
+    private func checkBlobs(_ problems: inout [String]) throws(LoveseatError) {
+        for digest in try blobs.all() {
             do throws(LoveseatError) {
                 guard try blobs.hash(digest) != digest else { continue }
                 problems.append("blob \(digest): its content has another digest")
@@ -78,7 +85,6 @@ extension DocumentStore {
                 if error.code != .notFound { problems.append("blob \(digest): \(error.message)") }
             }
         }
-        return problems
     }
 
     private func checkRows(_ problems: inout [String]) throws {
@@ -86,6 +92,7 @@ extension DocumentStore {
             let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
             problems += findings.filter { $0 != "ok" }.map { "SQLite: \($0)" }
             problems += try transaction.problemsOfReplaced()
+            problems += try transaction.problemsOfAncestors()
             for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
                 try transaction.changes(in: collection, since: 0) { record in
                     problems += Self.problems(of: record, blobs: self.blobs).map {
@@ -146,7 +153,7 @@ extension DocumentStore {
         try Self.createPrivateFile("\(folder)/db.sqlite")
         try maintain { try $0.execute(sql: "VACUUM INTO ?", arguments: ["\(folder)/db.sqlite"]) }
         let target = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
-        for digest in blobs.all() {
+        for digest in try blobs.all() {
             let writer = try target.writer()
             var offset: UInt64 = 0
             while true {

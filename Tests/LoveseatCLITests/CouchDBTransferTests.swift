@@ -32,7 +32,10 @@ struct CouchDBTransferTests {
             to: "dump"
         )
         let imported = try folder.run("import", "db", "--from-couchdb", "dump", "--json", "-c", "some.trips")
-        #expect(imported.lines == ["{\"documents\":2}"], "\(imported.errors)")
+        #expect(
+            imported.lines == [#"{"documents":2,"unchanged":0,"replaced":0}"#],
+            "\(imported.errors)"
+        )
         #expect(try folder.run("ls", "db", "-c", "some.trips").lines.count == 1)
         let content = try folder.run("blob", "get", "db", "photo", "hello.txt", "-c", "some.trips")
         #expect(content.output == "hello")

@@ -31,11 +31,16 @@ import Testing
         let url = line.trimmingCharacters(in: .whitespacesAndNewlines)
         let port = try #require(URL(string: url)?.port.flatMap { UInt16(exactly: $0) })
         let peers = try (0..<100).map { _ in try HostilePeer(port: port, upgrades: false) }
+        // Another process of this computer asks, and has to wait, too.
+        let (top, shown, _) = try folder.start(["top", "a", "--once"])
         // Over two seconds a process that tries again and again uses a processor for one at least.
         let before = try processorTime(process)
         Thread.sleep(forTimeInterval: 2)
         #expect(try processorTime(process) - before < 0.5)
         peers.forEach { $0.close() }
+        #expect(!shown.fileHandleForReading.readDataToEndOfFile().isEmpty)
+        top.waitUntilExit()
+        #expect(top.terminationStatus == 0)
         // Who comes when descriptors are free again is served.
         try folder.run("create", "b")
         #expect(try folder.run("pull", "b", url).status == 0)

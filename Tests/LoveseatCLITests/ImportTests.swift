@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatModel
 import LoveseatTesting
 import Testing
 
@@ -23,12 +24,50 @@ struct ImportTests {
         #expect(plain.status == 65)
         #expect(plain.errors.contains("line 1501"))
         #expect(plain.errors.contains("1000 documents before it were saved"))
-        #expect(plain.lines == ["{\"documents\":1000}"])
+        let report = try JSONValue(parsing: plain.output)
+        #expect(["documents", "unchanged", "replaced"].map { report[$0]?.int } == [1_000, 0, 0])
+        #expect(report["error"]?.string?.contains("line 1501") == true)
+        #expect(report["exitCode"]?.int == 65)
         #expect(try folder.run("ls", "db").lines.count == 1_000)
         let atomic = try folder.run("import", "other", "in.jsonl", "--atomic")
         #expect(atomic.status == 65)
         #expect(atomic.errors.contains("nothing was saved"))
         #expect(try folder.run("ls", "other").lines.isEmpty)
+        // One that cannot read its file prints the same members.
+        let missing = try folder.run("import", "db", "none", "--json")
+        let absence = try JSONValue(parsing: missing.output)
+        let numbers = ["documents", "unchanged", "replaced", "exitCode"].map { absence[$0]?.int }
+        #expect(numbers == [0, 0, 0, 66])
+    }
+
+    @Test(arguments: [[], ["--atomic"], ["--json"], ["-c", "a.b"]])
+    func `a failed import leaves nothing of a new database, and does not say that it was created`(
+        _ options: [String]
+    ) throws {
+        try folder.write(#"{"_collection":"c.d","_documents":0}"# + "\n{\"_id\":\"_bad\"}", to: "in")
+        let outcome = try folder.run(["import", "db", "in"] + options)
+        #expect(outcome.status != 0)
+        #expect(!outcome.errors.contains("created the"), "\(outcome.errors)")
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/db.loveseat"))
+        try folder.write(#"{"_id":"good"}"#, to: "in")
+        let made = try folder.run(["import", "db", "in"] + options)
+        #expect(made.errors.contains("created the database db"), "\(made.errors)")
+    }
+
+    @Test func `a document without the property that is to be its ID is named, with what it has instead`()
+        throws
+    {
+        try folder.write(#"{"code":"a"}"# + "\n" + #"{"Code":"b","n":1}"#, to: "in")
+        let lacking = try folder.run("import", "db", "in", "--id-field", "code")
+        #expect(lacking.status == 65)
+        for part in ["in, line 2: ", #"no property "code""#, #"it has "Code", "n""#] {
+            #expect(lacking.errors.contains(part), "\(lacking.errors)")
+        }
+        try folder.write(#"[{"code":["a"]}]"#, to: "list")
+        let other = try folder.run("import", "db", "list", "--id-field", "code")
+        for part in ["list, item 1: ", #"its "code" is an array"#] {
+            #expect(other.errors.contains(part), "\(other.errors)")
+        }
     }
 
     @Test func `the ID field may be _id`() throws {
@@ -124,6 +163,10 @@ struct ImportTests {
         #expect(outcome.errors.contains("at most 20971520"))
     }
 
+    private func counts(_ documents: Int, unchanged: Int = 0) -> String {
+        #"{"documents":\#(documents),"unchanged":\#(unchanged),"replaced":0}"#
+    }
+
     @Test func `documents that did not change get no revision, whatever their text`() throws {
         try folder.write(
             "{\"_id\":\"a\",\"n\":1,\"in\":{\"x\":1.5,\"y\":[1,2]}}\n{\"_id\":\"b\",\"n\":2}\n{\"_id\":\"c\",\"n\":3}\n",
@@ -138,13 +181,11 @@ struct ImportTests {
                 String($0.split(separator: "\t")[1].prefix { $0 != "-" })
             }
         }
-        #expect(try folder.run("import", "db", "first", "--json").lines == [#"{"documents":3}"#])
+        #expect(try folder.run("import", "db", "first", "--json").lines == [counts(3)])
         let again = try folder.run("import", "db", "first")
         #expect(again.errors.contains("3 documents, 3 of them unchanged"))
         #expect(try generations() == ["1", "1", "1"])
-        #expect(
-            try folder.run("import", "db", "second", "--json").lines == [#"{"documents":3,"unchanged":2}"#]
-        )
+        #expect(try folder.run("import", "db", "second", "--json").lines == [counts(3, unchanged: 2)])
         #expect(try generations() == ["1", "1", "2"])
         try folder.run("rm", "db", "b")
         #expect(try folder.run("import", "db", "first", "--atomic").status == 0)

@@ -157,4 +157,23 @@ struct QueryCommandTests {
         process.waitUntilExit()
         #expect(process.terminationStatus == 0)
     }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a live query prints again what only another spelling of a letter has changed`() throws {
+        try folder.run("put", "db", "name", "{\"name\":\"caf\u{E9}\"}")
+        let query = "SELECT name FROM _ WHERE meta().id = 'name'"
+        let (process, output, _) = try folder.start(["query", "db", query, "--live"])
+        defer { process.terminate() }
+        var said = Data()
+        func expectOutput(_ text: String) throws {
+            while said.range(of: Data(text.utf8)) == nil {
+                let piece = output.fileHandleForReading.availableData
+                try #require(!piece.isEmpty)
+                said += piece
+            }
+        }
+        try expectOutput("caf\u{E9}")
+        try folder.run("put", "db", "name", "{\"name\":\"cafe\u{301}\"}")
+        try expectOutput("cafe\u{301}")
+    }
 }

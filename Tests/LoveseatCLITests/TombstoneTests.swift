@@ -47,4 +47,20 @@ struct TombstoneTests {
         #expect(try changes("db") == 3)
         #expect(try folder.run("check", "db").status == 0)
     }
+
+    @Test func `compact says how many forgotten deletions a known peer was not sent`() throws {
+        for name in ["db", "peer"] { try folder.run("create", name) }
+        try fill("db")
+        let server = try folder.serve("peer")
+        #expect(try folder.run("push", "db", server.url).status == 0)
+        try folder.run("rm", "db", "d1")
+        let lost = try folder.run("compact", "db", "--tombstones", "0s")
+        #expect(lost.errors.contains("1 of them had not been pushed to ws://"), "\(lost.errors)")
+        try folder.run("rm", "db", "d2")
+        #expect(try folder.run("push", "db", server.url).status == 0)
+        let sent = try folder.run("compact", "db", "--tombstones", "0s")
+        #expect(sent.errors.contains("1 tombstone removed"), "\(sent.errors)")
+        #expect(!sent.errors.contains("pushed"), "\(sent.errors)")
+        #expect(server.interrupt() == 0)
+    }
 }

@@ -122,6 +122,53 @@ struct DamageTests {
         #expect(try asking.defaultCollection().document(id: "new")?["city"] == "Paris")
     }
 
+    @Test(arguments: [true, false])
+    func `a body that is not JSON any more is an error of each read, and is neither overwritten nor sent`(
+        _ isOurs: Bool
+    ) async throws {
+        let near = try scratch.database("near")
+        let collection = try near.defaultCollection()
+        try collection.save(Document(id: "good", ["city": "Oslo"]))
+        if isOurs {
+            try collection.save(Document(id: "d", ["city": "Paris"]))
+        } else {
+            // The ID does not say of what it was made.
+            let foreign = try #require(RevisionID("1-" + String(repeating: "ab", count: 20)))
+            let incoming = IncomingRecord(
+                documentID: "d",
+                history: [foreign],
+                isDeleted: false,
+                body: JSONText(canonical: ["city": "Paris"]),
+                sender: .loveseat
+            )
+            _ = try near.store.write { try $0.insert(incoming, in: collection.handle) }
+        }
+        try await near.close()
+        try change(#""Paris"}"#, to: #""Paris}}"#, in: "near")
+        let damaged = try scratch.database("near")
+        let there = try damaged.defaultCollection()
+        let reads: [() throws -> Void] = [
+            { _ = try there.document(id: "d")?.json }, { _ = try there.documents(ids: ["good", "d"]) },
+            { _ = try there.documents(.all) },
+            { try damaged.read { _ = try $0.document(id: "d", in: there)?.json } },
+            { _ = try there.update(id: "d") { $0["n"] = 1 } },
+            {
+                var exporter = Exporter(of: damaged, blobs: false, revisions: false) { _ in }
+                try exporter.export(there)
+            },
+        ]
+        for read in reads {
+            let error = #expect(throws: LoveseatError.self) { try read() }
+            #expect(error?.code == .corruptData)
+            #expect(error?.message.contains("document \"d\"") == true)
+        }
+        let record = try damaged.store.readRows { try $0.record("d", in: there.handle) }
+        #expect(record?.body.description == #"{"city":"Paris}}"#)
+        let far = try scratch.database("far")
+        #expect(try await push(damaged, far).keys.sorted() == ["d"])
+        #expect(try Set(far.defaultCollection().contents().keys) == ["good"])
+    }
+
     @Test func `bodies that are kept beside the current one are checked too, and nothing is built on damage`()
         async throws
     {

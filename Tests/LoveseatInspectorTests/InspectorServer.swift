@@ -19,7 +19,12 @@ final class InspectorServer: Sendable {
     private let reader: Database
     private let inspector: Inspector
 
-    init(_ fill: (Database) throws -> Void = { _ in }) async throws {
+    init(
+        _ fill: (Database) throws -> Void = { _ in },
+        search: @escaping @Sendable () throws -> PeerBrowser = {
+            try PeerBrowser(type: "_loveseat-inspected._tcp", method: .multicast, interfaces: [])
+        }
+    ) async throws {
         scratch = try Scratch()
         database = try scratch.database("db")
         try fill(database)
@@ -27,9 +32,7 @@ final class InspectorServer: Sendable {
             name: "db",
             config: DatabaseConfiguration(directory: scratch.path, readOnly: true)
         )
-        inspector = Inspector(reader, backend: TestBackend(database: database)) {
-            try PeerBrowser(type: "_loveseat-inspected._tcp", method: .multicast, interfaces: [])
-        }
+        inspector = Inspector(reader, backend: TestBackend(database: database), search: search)
         let address = try await inspector.start()
         let url = try #require(URLComponents(string: address))
         client = RawClient(port: UInt16(try #require(url.port)))

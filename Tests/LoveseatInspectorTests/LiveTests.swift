@@ -1,11 +1,13 @@
 import Foundation
 import LoveseatCore
 import LoveseatCouchDBTesting
+import LoveseatDiscovery
 import LoveseatInspector
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatPlatform
 import LoveseatTesting
+import Synchronization
 import Testing
 
 /// What pages hear, and what `serve` reports.
@@ -46,6 +48,18 @@ struct LiveTests {
             #expect(try await read(reader, until: "event: changed").contains("event: changed"))
         }
         for descriptor in sleepers + [reader] { close(descriptor) }
+        try await server.stop()
+    }
+
+    @Test func `a search for peers that failed begins again, and its problem is gone`() async throws {
+        let fails = Mutex(true)
+        let server = try await InspectorServer(search: {
+            if fails.withLock({ $0 }) { throw LoveseatError(.ioError, "no sockets") }
+            return try PeerBrowser(type: "_loveseat-inspected._tcp", method: .multicast, interfaces: [])
+        })
+        #expect(try await server.json("/api/mesh")["problem"]?.string == "no sockets")
+        fails.withLock { $0 = false }
+        #expect(try await server.json("/api/mesh")["problem"]?.string != "no sockets")
         try await server.stop()
     }
 
@@ -217,6 +231,7 @@ struct LiveTests {
         let list = try await monitor.pending(over: try #require(peer["key"]?.string))
         #expect(list["counts"] == ["refused": 1])
         #expect(list["documents"]?[0]?["id"]?.string == "bad")
+        #expect(list["documents"]?[0]?["collection"]?.string == "_default._default")
         #expect(list["documents"]?[0]?["way"]?.string == "in")
         replicator.stop()
         await replicator.waitUntilStopped()

@@ -65,7 +65,7 @@ struct PartTests {
         report = table.report(after: 0, at: 5_000)
         #expect(report["peers"]?[0]?["lag"] == nil)
         #expect(report["peers"]?[0]?["upToDate"]?.int == 4_000)
-        table.failed("doc", on: "in-1", isPush: false, isRefusal: false, "no room", at: 5_000)
+        table.failed("doc", in: "a.b", on: "in-1", isPush: false, isRefusal: false, "no room", at: 5_000)
         table.update(sighting(.stopped, sent: 20), at: 6_000)
         report = table.report(after: 0, at: 7_000)
         #expect(report["peers"] == [])
@@ -81,16 +81,41 @@ struct PartTests {
         table.update(sighting(.idle, key: "in-1"), at: 1_000)
         table.update(sighting(.idle, key: "in-2"), at: 1_000)
         for _ in 0..<2 {
-            table.failed("doc", on: "in-1", isPush: false, isRefusal: true, "may not", at: 2_000)
+            table.failed("doc", in: "a.b", on: "in-1", isPush: false, isRefusal: true, "may not", at: 2_000)
         }
         for number in 0..<3_000 {
-            table.failed("doc\(number)", on: "in-2", isPush: false, isRefusal: true, "may not", at: 3_000)
+            table.failed(
+                "doc\(number)",
+                in: "a.b",
+                on: "in-2",
+                isPush: false,
+                isRefusal: true,
+                "may not",
+                at: 3_000
+            )
         }
         let peers = table.report(after: 0, at: 4_000)["peers"]?.array
         #expect(peers?.map { $0["failures"]?.int } == [1, 3_000])
         #expect(peers?.map { $0["title"]?.string } == ["ana (1)", "ana (2)"])
         #expect(peers?.first?["why"]?.string == "refused")
         #expect(peers?.first?["error"]?.string == "may not")
+    }
+
+    @Test func `documents of the same ID in two collections are two failures`() throws {
+        var table = ConnectionTable()
+        table.update(sighting(.idle), at: 1_000)
+        for collection in ["a.b", "a.c", "a.b"] {
+            table.failed("doc", in: collection, on: "in-1", isPush: false, isRefusal: true, "no", at: 2_000)
+        }
+        #expect(table.report(after: 0, at: 3_000)["peers"]?[0]?["failures"]?.int == 2)
+    }
+
+    @Test func `a commit beside a look that failed is seen by the next one`() {
+        var version = SeenVersion()
+        var seen: [Bool] = []
+        for look in [nil, 1, 1, nil, nil, 2, 2, nil, 2, 3] as [Int?] { seen.append(version.see(look)) }
+        // The first success is what pages have read; a failure and its end are each told once.
+        #expect(seen == [false, false, false, true, false, true, false, true, true, true])
     }
 
     @Test func `earlier peers are recorded once, with their last sync`() throws {

@@ -106,6 +106,36 @@ import Testing
         }
     }
 
+    @Test func `revisions that are put back add no leaf, and take no revision off a line`() throws {
+        for seed in PropertySeeds.of("ASIDE", 400) {
+            var generator = SeededGenerator(seed: seed)
+            for var tree in try Self.trees(&generator) where !tree.isEmpty {
+                tree.collectAside()
+                tree.prune(depth: 4)
+                let ids = tree.nodes.keys.sorted()
+                var rows = tree.putAside
+                // Rows of lines that have gone another way since, and of revisions that are elsewhere by now.
+                for number in 0..<UInt32(generator.int(0...6)) {
+                    let child = generator.pick(ids)
+                    let other = Self.revision(
+                        UInt32(generator.int(1...Int(child.generation))),
+                        9_000 + number
+                    )
+                    let id = generator.chance(0.5) ? generator.pick(ids) : other
+                    rows.append(RevisionTree.AsideRevision(id: id, child: child, flags: []))
+                }
+                rows.sort { $0.id > $1.id }
+                var whole = tree
+                whole.putBack(rows)
+                #expect(whole.problems == tree.problems, "seed \(seed)")
+                let leaves = Set(tree.leaves.map(\.id))
+                #expect(leaves.isSuperset(of: whole.leaves.map(\.id)), "seed \(seed)")
+                let keepsLines = ids.allSatisfy { Set(whole.line($0)).isSuperset(of: tree.line($0)) }
+                #expect(keepsLines, "seed \(seed)")
+            }
+        }
+    }
+
     @Test func `a tree survives being stored`() throws {
         for seed in UInt64(1)...200 {
             var generator = SeededGenerator(seed: seed)

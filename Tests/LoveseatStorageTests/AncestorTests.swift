@@ -1,3 +1,4 @@
+import GRDB
 import LoveseatModel
 import LoveseatStorage
 import LoveseatTesting
@@ -79,6 +80,28 @@ import Testing
         _ = try temporary.save("x", #"{"after":true}"#)
         #expect(try line().dropFirst().elementsEqual(revisions))
         #expect(try store.check() == [])
+    }
+
+    @Test func `a check names ancestors whose IDs are damaged`() throws {
+        let revisions = try edit(100)
+        #expect(try store.check() == [])
+        let queue = try DatabaseQueue(path: "\(temporary.folder)/db.sqlite")
+        let (damaged, child) = (revisions[80], revisions[60])
+        try queue.write { db in
+            try db.execute(
+                sql: "UPDATE ancestors SET revision = 'x' || revision WHERE revision = ?",
+                arguments: [damaged.text]
+            )
+            try db.execute(
+                sql: "UPDATE ancestors SET child = replace(child, '-', '+') WHERE revision = ?",
+                arguments: [child.text]
+            )
+        }
+        try queue.close()
+        let problems = try store.check()
+        #expect(problems.count == 2)
+        #expect(problems.contains { $0.contains("/x: ancestor x\(damaged)") })
+        #expect(problems.contains { $0.contains("/x: ancestor \(child) of revision") })
     }
 
     @Test func `a long history that comes at once is kept whole, and purging leaves nothing of it`() throws {

@@ -213,7 +213,7 @@ struct CompactionTests {
         group.wait()
         #expect(runs.withLock { $0 } == 10)
         #expect(freed.withLock { (1...10).contains($0) })
-        #expect(store.blobs.all().isEmpty)
+        #expect(try store.blobs.all().isEmpty)
         #expect(try store.readRows { try $0.info("compactions") }.flatMap { Int($0) } ?? 0 <= 11)
     }
 }

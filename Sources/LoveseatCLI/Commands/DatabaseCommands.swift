@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Loveseat
+import LoveseatInspector
 
 struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -79,7 +80,7 @@ struct Compact: ParsableCommand {
         abstract: "Remove blobs that no document refers to, and return free space to the file system.",
         discussion: """
             With --tombstones, deletions that are older than that are forgotten. A peer that was away for longer, and still has such a \
-            document, brings it back.
+            document, brings it back. How many of the deletions were not pushed to a known peer before is said on standard error.
 
             EXAMPLE: loveseat compact trips --tombstones 90d
             """
@@ -103,11 +104,27 @@ struct Compact: ParsableCommand {
     func run() throws {
         let database = try argument.open()
         if let age = tombstones.flatMap({ TimeSpan.seconds($0) }) {
+            let pending = Self.pendingDeletions(in: database)
             let removed = try database.removeTombstones(olderThan: .seconds(age))
             Output.remark("\(removed.counted("tombstone")) removed")
+            for deletions in pending {
+                let count = try database.forgottenCount(of: deletions)
+                if count == 0 { continue }
+                Output.remark(
+                    "loveseat: \(count) of them had not been pushed to \(deletions.remote.withoutCredentials), which may still have the \(count == 1 ? "document" : "documents")"
+                )
+            }
         }
         try database.performMaintenance(type: .compact)
         try database.close()
+    }
+
+    /// What is pending only makes a remark: a damaged document must not keep tombstones from being removed.
+    private static func pendingDeletions(in database: Database) -> [Database.PendingDeletions] {
+        do { return try database.pendingDeletions() } catch {
+            Output.remark("loveseat: which deletions were not pushed before is not known: \(error)")
+            return []
+        }
     }
 }
 

@@ -59,10 +59,10 @@ struct QueryCommand: AsyncParsableCommand {
     }
 
     private func follow(_ query: Query) async throws {
-        var last: [String]?
+        var last: [ExactText]?
         try await Commits.follow(try query.database.defaultCollection()) {
             let rows = try await query.execute()
-            let lines = rows.map(\.json)
+            let lines = rows.map { ExactText($0.json) }
             if lines == last { return }
             if last != nil { try Output.standard.line("") }
             last = lines

@@ -16,11 +16,16 @@ struct Import: AsyncParsableCommand {
             are saved when everything was read.
 
             Documents are saved in transactions of a thousand. If one is refused, those saved before it stay, unless --atomic \
-            is used. A document may have at most 20 MB of JSON and 128 levels, and no key twice in an object.
+            is used; of a new database nothing stays if nothing was saved. A document may have at most 20 MB of JSON and 128 levels, \
+            and no key twice in an object.
 
             --from-couchdb takes the URL of a CouchDB database, which is pulled once with all revisions that are not replaced, or a \
             file: what _all_docs?include_docs=true&attachments=true or couchdb-dump (the script, or CouchDB-Python's) printed. Revisions, deletions and attachments are \
             kept, so that a later replication with that CouchDB transfers only what changed. --user, --ca and similar options are for a URL.
+
+            --json prints {"documents":3,"unchanged":1,"replaced":0}: how many documents are saved, how many of them were there already with \
+            the same properties, and how many later ones with the same ID replaced. After a failure it also has "error" and "exitCode". Of \
+            a CouchDB's URL it is the object of `pull --json`.
 
             EXAMPLES
               loveseat import geo iso_3166-1.json --array 3166-1 \\
@@ -52,8 +57,10 @@ struct Import: AsyncParsableCommand {
     var keyed = false
     @Flag(help: "Save no documents if one of them is refused.")
     var atomic = false
-    @Flag(help: "Print the number of saved documents as a JSON object.")
+    @Flag(help: "Print the numbers of documents as one JSON object.")
     var json = false
+
+    private var isFromServer: Bool { couchDB.map(CouchDBLogin.isURL) ?? false }
 
     func validate() throws {
         guard (file == nil) != (couchDB == nil) else {
@@ -65,21 +72,65 @@ struct Import: AsyncParsableCommand {
         guard !keyed || idField == nil else {
             throw ValidationError("Name the documents' IDs by --keyed or --id-field, not by both.")
         }
-        guard couchDB.map(CouchDBLogin.isURL) ?? false || login.isEmpty else {
+        guard isFromServer || login.isEmpty else {
             throw ValidationError("Options for logging in and certificates need the URL of a CouchDB.")
         }
-        if let couchDB, CouchDBLogin.isURL(couchDB), options.collection != "_default" {
+        if isFromServer, options.collection != "_default" {
             throw ValidationError(
                 "A CouchDB database is imported into the default collection: use --collection only with a file."
             )
         }
     }
 
+    /// What became of the documents.
+    private struct Counts {
+        var documents = 0
+        var unchanged = 0
+        var replaced = 0
+
+        var json: JSONValue {
+            [
+                "documents": JSONValue(documents), "unchanged": JSONValue(unchanged),
+                "replaced": JSONValue(replaced),
+            ]
+        }
+    }
+
+    /// An import that failed after it had saved so many documents.
+    private struct Failure: Error {
+        let error: any Error
+        var counts = Counts()
+    }
+
     func run() async throws {
+        do { try await importOrUndo() } catch {
+            let failure = (error as? Failure) ?? Failure(error: error)
+            // The pull from a server prints its own object. The reader of the output may be gone; standard error says the same.
+            if json, !isFromServer { try? Output.standard.line(Self.json(of: failure)) }
+            throw failure.error
+        }
+    }
+
+    private static func json(of failure: Failure) -> JSONValue {
+        let error = failure.error as? LoveseatError
+        var value = failure.counts.json
+        value["error"] = .string(error?.message ?? LoveseatCommand.message(for: failure.error))
+        let code = error?.exitCode ?? LoveseatCommand.exitCode(for: failure.error).rawValue
+        value["exitCode"] = JSONValue(Int(code))
+        return value
+    }
+
+    private func importOrUndo() async throws {
         let isNew = try !options.argument.exists
         do { try await importAll() } catch {
-            // The import's own error is what counts: the user is left with an empty database at worst.
-            if isNew { try? await removeIfEmpty() }
+            let saved = (error as? Failure)?.counts.documents ?? 0
+            if isNew, saved == 0 {
+                do { try await removeIfEmpty() } catch {
+                    Output.remark(
+                        "loveseat: the database \(options.argument.database), which was created, cannot be removed: \(error)"
+                    )
+                }
+            }
             throw error
         }
     }
@@ -112,7 +163,7 @@ struct Import: AsyncParsableCommand {
 
     private func importDump(_ path: String) throws {
         let source = try FileSource(path)
-        let (database, collection) = try options.create()
+        let (database, collection, created) = try options.createInSilence()
         var importer = try DumpImporter(collection: collection, name: source.name)
         var line = ProgressLine()
         let result = Result {
@@ -129,11 +180,11 @@ struct Import: AsyncParsableCommand {
                 "loveseat: left out: \(importer.absentCount.counted("row")) of documents that were asked for, and did not exist"
             )
         }
-        try report(importer.count, failure: result.failure)
+        try report(Counts(documents: importer.count), created, failure: result.failure)
     }
 
     private func importDocuments(_ source: DocumentSource) throws {
-        let (database, collection) = try options.create()
+        let (database, collection, created) = try options.createInSilence()
         var importer = Importer(database: database, collection: collection, idField: idField)
         let result = Result {
             if atomic {
@@ -146,37 +197,38 @@ struct Import: AsyncParsableCommand {
                 try Self.add(source, to: &importer)
             }
         }
-        let isUndone = atomic && result.failure != nil
-        let replaced = result.failure == nil ? try importer.replacedCount() : 0
+        var counts = Counts()
+        if result.failure == nil || !atomic {
+            counts = Counts(documents: importer.count, unchanged: importer.unchangedCount)
+            do { counts.replaced = try importer.replacedCount() } catch {
+                // The import's own error is the one to report.
+                if result.failure == nil { throw Failure(error: error, counts: counts) }
+            }
+        }
         try database.close()
-        try report(
-            isUndone ? 0 : importer.count,
-            unchanged: isUndone ? 0 : importer.unchangedCount,
-            replaced: replaced,
-            failure: result.failure
-        )
+        try report(counts, created, failure: result.failure)
     }
 
-    /// Prints the number of saved documents.
+    /// Prints the numbers of documents, and what was created.
     ///
-    /// - Throws: `failure`, with that number.
-    private func report(_ count: Int, unchanged: Int = 0, replaced: Int = 0, failure: (any Error)?) throws {
-        if json {
-            var value: JSONValue = ["documents": JSONValue(count)]
-            if unchanged > 0 { value["unchanged"] = JSONValue(unchanged) }
-            if replaced > 0 { value["replaced"] = JSONValue(replaced) }
-            try Output.standard.line(value)
-        }
+    /// - Throws: ``Failure``, with those numbers.
+    private func report(_ counts: Counts, _ created: CollectionOptions.Created?, failure: (any Error)?) throws
+    {
+        let (count, unchanged, replaced) = (counts.documents, counts.unchanged, counts.replaced)
+        // A new database is removed again if nothing was saved.
+        if let created, failure == nil || count > 0 || !created.isDatabase { Output.notice(created.news) }
         if let error = failure as? LoveseatError {
             let outcome =
                 count == 0
                 ? "nothing was saved"
                 : "\(count.counted("document")) before it \(count == 1 ? "was" : "were") saved"
             let message = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
-            throw LoveseatError(error.code, "\(message); \(outcome)")
+            throw Failure(error: LoveseatError(error.code, "\(message); \(outcome)"), counts: counts)
         }
-        if let failure { throw failure }
-        if !json {
+        if let failure { throw Failure(error: failure, counts: counts) }
+        if json {
+            try Output.standard.line(counts.json)
+        } else {
             Output.notice(
                 count.counted("document") + (unchanged > 0 ? ", \(unchanged) of them unchanged" : "")
                     + (replaced > 0 ? ", \(replaced) of them replaced by later ones with the same ID" : "")

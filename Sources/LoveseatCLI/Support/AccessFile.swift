@@ -57,9 +57,7 @@ final class AccessFile: Sendable {
     // MARK: Reading
 
     private static func read(_ path: String) throws -> Rules {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw LoveseatError(.cantOpenFile, "cannot read the access file \(path)")
-        }
+        let data = try OptionFile.contents(path)
         let json: JSONValue
         do throws(JSONError) { json = try JSONElement(scanning: Array(data)).value } catch {
             throw LoveseatError(error, in: "the access file \(path)")

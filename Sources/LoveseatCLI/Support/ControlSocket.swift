@@ -70,14 +70,34 @@ final class ControlServer: Sendable {
             else { throw ControlAddress.failure("listen at", folder) }
         }
         let listener = listener
-        Thread.detachNewThread {
-            while true {
-                let connection = accept(listener, nil, nil)
-                if connection < 0, errno == EINTR || errno == ECONNABORTED { continue }
-                // close() was called, or the process has no file descriptor left.
-                guard connection >= 0 else { return }
-                Thread.detachNewThread { Self.serve(connection, answer) }
+        Thread.detachNewThread { Self.acceptConnections(at: listener, answer) }
+    }
+
+    /// What an accept waits for until it is there again, such as file descriptors.
+    private static let shortages = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
+
+    /// Accepts connections until ``close()`` is called.
+    private static func acceptConnections(at listener: Int32, _ answer: @escaping Answer) {
+        var isShort = false
+        while true {
+            let connection = accept(listener, nil, nil)
+            if connection >= 0 {
+                isShort = false
+                Thread.detachNewThread { serve(connection, answer) }
+                continue
             }
+            let reason = errno
+            if reason == EINTR || reason == ECONNABORTED { continue }
+            guard shortages.contains(reason) else { return }
+            if !isShort {
+                isShort = true
+                Output.remark(
+                    "loveseat: requests of other `loveseat` processes have to wait: \(String(cString: strerror(reason)))"
+                )
+            }
+            // The listener is ready all the time; only its end ends the wait early.
+            var ended = pollfd(fd: listener, events: 0, revents: 0)
+            poll(&ended, 1, 100)
         }
     }
 
@@ -95,6 +115,11 @@ final class ControlServer: Sendable {
         guard let line = lines.next(), let json = try? JSONValue(parsing: line, limits: .envelope),
             let request = ControlRequest(json)
         else {
+            let error = LoveseatError(
+                .unsupported,
+                "the process that has the database open does not understand the request: use the same version of `loveseat` for both"
+            )
+            refuse(error, over: connection)
             Foundation.close(connection)
             return
         }
@@ -110,14 +135,18 @@ final class ControlServer: Sendable {
                 try SocketLines.write(["done": true], to: connection)
             } catch {
                 let error = (error as? LoveseatError) ?? LoveseatError(.unexpectedError, "\(error)")
-                let json: JSONValue = [
-                    "error": .string(error.message), "code": JSONValue(error.code.value),
-                    "domain": .string(error.code.domain.rawValue),
-                ]
-                // The client may have been interrupted, and be gone.
-                try? SocketLines.write(json, to: connection)
+                refuse(error, over: connection)
             }
         }
+    }
+
+    private static func refuse(_ error: LoveseatError, over connection: Int32) {
+        let json: JSONValue = [
+            "error": .string(error.message), "code": JSONValue(error.code.value),
+            "domain": .string(error.code.domain.rawValue),
+        ]
+        // The client may have been interrupted, and be gone.
+        try? SocketLines.write(json, to: connection)
     }
 }
 
@@ -125,11 +154,9 @@ final class ControlServer: Sendable {
 enum ControlClient {
     /// Sends a request, and prints the reply.
     ///
-    /// - Throws: `busy` if that process accepts no requests (only `serve` does); otherwise its error.
+    /// - Throws: `busy` if that process accepts no requests (only `serve` does); otherwise its error, or the one of the connection.
     static func ask(_ request: ControlRequest, folder: String) throws {
-        guard let connection = connection(to: folder) else {
-            throw notServing(folder)
-        }
+        guard let connection = try connection(to: folder) else { throw notServing(folder) }
         defer { Foundation.close(connection) }
         Signals.onInterrupt {
             // The reply ends, and so does this process.
@@ -138,16 +165,12 @@ enum ControlClient {
         try SocketLines.write(request.json, to: connection)
         var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes)
         while let line = lines.next() {
-            let json = try JSONValue(parsing: line)
-            if let text = json["output"]?.string {
+            switch try parsed(line, folder) {
+            case .output(let text):
                 try Output.standard.line(text)
                 try Output.standard.flush()
-            } else if let text = json["remark"]?.string {
-                Output.remark(text)
-            } else if let error = error(in: json) {
-                throw error
-            } else {
-                return
+            case .remark(let text): Output.remark(text)
+            case nil: return
             }
         }
         if let signal = Signals.interruption { throw Interrupted(signal: signal) }
@@ -158,7 +181,7 @@ enum ControlClient {
     ///
     /// - Returns: nil if no process accepts requests.
     static func reply(to request: ControlRequest, folder: String) throws -> String? {
-        guard let connection = connection(to: folder) else { return nil }
+        guard let connection = try connection(to: folder) else { return nil }
         defer { Foundation.close(connection) }
         // Interruptions are looked for each second.
         var patience = timeval(tv_sec: 1, tv_usec: 0)
@@ -169,10 +192,11 @@ enum ControlClient {
         var lines = SocketLines(connection, maximumBytes: ControlServer.maximumBytes, timeouts: 30)
         var output = ""
         while let line = lines.next() {
-            let json = try JSONValue(parsing: line)
-            if let error = error(in: json) { throw error }
-            if json["done"] != nil { return output }
-            output += json["output"]?.string ?? ""
+            switch try parsed(line, folder) {
+            case .output(let text): output += text
+            case .remark: break
+            case nil: return output
+            }
         }
         if let signal = Signals.interruption { throw Interrupted(signal: signal) }
         guard lines.isLate else { throw ended(folder) }
@@ -182,13 +206,18 @@ enum ControlClient {
         )
     }
 
-    private static func connection(to folder: String) -> Int32? {
-        // No process listens there, or this user must not connect.
-        try? ControlAddress(folder: folder).withSocket { descriptor, pointer, length in
-            guard connect(descriptor, pointer, length) == 0 else {
-                throw ControlAddress.failure("connect to", folder)
+    /// The errors of a socket that is not there, or whose process has ended.
+    private static let absences = [ENOENT, ECONNREFUSED].map { LoveseatError.Code(Int($0), domain: .posix) }
+
+    /// - Returns: nil if no process accepts requests.
+    private static func connection(to folder: String) throws -> Int32? {
+        do {
+            return try ControlAddress(folder: folder).withSocket { descriptor, pointer, length in
+                guard connect(descriptor, pointer, length) == 0 else {
+                    throw ControlAddress.failure("connect to", folder)
+                }
             }
-        }
+        } catch let error as LoveseatError where absences.contains(error.code) { return nil }
     }
 
     static func notServing(_ folder: String) -> LoveseatError {
@@ -198,10 +227,22 @@ enum ControlClient {
         )
     }
 
-    private static func error(in json: JSONValue) -> LoveseatError? {
-        guard let message = json["error"]?.string else { return nil }
+    /// A line of a reply; nil for the last one.
+    ///
+    /// - Throws: the other process's error; `remoteError` for a line that is not known.
+    private static func parsed(_ line: String, _ folder: String) throws -> ControlLine? {
+        let json = try? JSONValue(parsing: line)
+        if let text = json?["output"]?.string { return .output(text) }
+        if let text = json?["remark"]?.string { return .remark(text) }
+        if json?["done"]?.bool == true { return nil }
+        guard let json, let message = json["error"]?.string else {
+            throw LoveseatError(
+                .remoteError,
+                "the process that has \(folder) open gave a reply that is not known here: use the same version of `loveseat` for both"
+            )
+        }
         let domain = json["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
-        return LoveseatError(.init(json["code"]?.int ?? 10, domain: domain ?? .couchbaseLite), message)
+        throw LoveseatError(.init(json["code"]?.int ?? 10, domain: domain ?? .couchbaseLite), message)
     }
 
     private static func ended(_ folder: String) -> LoveseatError {
@@ -229,7 +270,11 @@ private struct ControlAddress {
     }
 
     static func failure(_ action: String, _ folder: String) -> LoveseatError {
-        LoveseatError(.ioError, "cannot \(action) \(folder)/\(name): \(String(cString: strerror(errno)))")
+        let reason = errno
+        return LoveseatError(
+            .init(Int(reason), domain: .posix),
+            "cannot \(action) \(folder)/\(name): \(String(cString: strerror(reason)))"
+        )
     }
 
     func withSocket(

@@ -51,12 +51,15 @@ struct DatabaseArgument: ParsableArguments {
         }
     }
 
-    /// Says that something is not accessible, which is otherwise like something that does not exist.
+    /// Says why something is not accessible, unless it does not exist.
     private static func refuse(_ error: Int32, _ path: String) throws {
-        if error != EACCES, error != EPERM { return }
+        if error == ENOENT || error == ENOTDIR { return }
+        let isDenied = error == EACCES || error == EPERM
         throw LoveseatError(
             .init(Int(error), domain: .posix),
-            "permission denied: \(path) belongs to another user, or must not be read"
+            isDenied
+                ? "permission denied: \(path) belongs to another user, or must not be read"
+                : "cannot open \(path): \(String(cString: strerror(error)))"
         )
     }
 
@@ -132,15 +135,38 @@ struct CollectionOptions: ParsableArguments {
 
     /// Opens both, and creates what does not exist, which it says.
     func create() throws -> (database: Database, collection: Loveseat.Collection) {
+        let (database, collection, created) = try createInSilence()
+        if let created { Output.notice(created.news) }
+        return (database, collection)
+    }
+
+    /// What did not exist before a command.
+    struct Created {
+        /// Whether that is the database, and not only the collection.
+        let isDatabase: Bool
+        /// The line that says so.
+        let news: String
+    }
+
+    /// Opens both, and creates what does not exist.
+    func createInSilence() throws -> (
+        database: Database, collection: Loveseat.Collection, created: Created?
+    ) {
         let name = try name()
         let isNew = try !argument.exists
         let database = try argument.create()
-        if isNew {
-            Output.notice("loveseat: created the database \(argument.database)")
-        } else if try database.collection(name: name.name, scope: name.scope) == nil {
-            Output.notice("loveseat: created the collection \(name.fullName) in \(argument.database)")
+        do {
+            let isThere = try database.collection(name: name.name, scope: name.scope) != nil
+            let collection = try database.createCollection(name: name.name, scope: name.scope)
+            if isThere, !isNew { return (database, collection, nil) }
+            let what = isNew ? "database" : "collection \(name.fullName) in"
+            let news = "loveseat: created the \(what) \(argument.database)"
+            return (database, collection, Created(isDatabase: isNew, news: news))
+        } catch {
+            // The collection's error is the one to report.
+            try? database.close()
+            throw error
         }
-        return (database, try database.createCollection(name: name.name, scope: name.scope))
     }
 
     /// Opens both for reading, and reads an existing document.

@@ -18,10 +18,7 @@ struct FileSource {
             file = .standardInput
         } else {
             if let reason = Self.folder(path) { throw LoveseatError(.invalidParameter, reason) }
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw LoveseatError(.cantOpenFile, "cannot read \(path)")
-            }
-            file = opened
+            file = try OptionFile.handle(path)
         }
         // A file whose length is not known, as one that was removed meanwhile, is read without a share.
         let attributes = path == "-" ? nil : try? FileManager.default.attributesOfItem(atPath: path)

@@ -68,10 +68,7 @@ enum Identities {
 
     private static func data(_ path: String) throws -> Data {
         let limit = 1 << 20
-        guard let file = FileHandle(forReadingAtPath: path), let data = try? file.read(upToCount: limit + 1)
-        else {
-            throw LoveseatError(.cantOpenFile, "cannot read \(path)")
-        }
+        let data = try OptionFile.contents(path, limit: limit + 1)
         guard data.count <= limit else {
             throw LoveseatError(.crypto, "\(path) is not an identity: it has more than \(limit) bytes")
         }

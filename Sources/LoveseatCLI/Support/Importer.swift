@@ -84,7 +84,7 @@ struct Importer {
                 )
             }
             guard let value = Self.text(element[idField]) else {
-                throw LoveseatError(.badDocID, "\"\(idField)\" is neither a text nor a number")
+                throw LoveseatError(.badDocID, Self.lack(of: idField, in: element))
             }
             return value
         }
@@ -212,6 +212,18 @@ struct Importer {
         if let transaction { try create(in: transaction) } else { try database.write(create) }
     }
 
+    /// Says that a document has no ID in a property, and what it has instead.
+    private static func lack(of idField: String, in element: JSONElement) -> String {
+        if let value = element[idField] {
+            return "its \"\(idField)\" is \(value.kind.name), and not a text or a whole number"
+        }
+        let names = element.members.prefix(8).map { JSONValue.string($0.key).description }
+        let rest = element.count - names.count
+        let others = names.isEmpty ? "no properties" : names.joined(separator: ", ")
+        return
+            "it has no property \"\(idField)\", which is to be its ID: it has \(others)\(rest > 0 ? " and \(rest) more" : "")"
+    }
+
     private static func text(_ value: JSONElement?) -> String? {
         value?.string ?? value?.int.map(String.init)
     }
@@ -238,5 +250,19 @@ struct Importer {
     private mutating func finishBlob() throws {
         try blob?.finish()
         blob = nil
+    }
+}
+
+extension JSONElement.Kind {
+    /// A value of the kind, in a sentence.
+    fileprivate var name: String {
+        switch self {
+        case .null: "null"
+        case .boolean: "true or false"
+        case .number: "a number with a fraction, or one that is too large"
+        case .string: "a text"
+        case .array: "an array"
+        case .object: "an object"
+        }
     }
 }

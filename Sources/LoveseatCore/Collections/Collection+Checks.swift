@@ -14,8 +14,17 @@ extension Document {
         self.init(id: record.id, revisionID: record.revision, sequence: record.sequence, body: record.body)
     }
 
-    init(_ record: DocumentRecord, in collection: Collection) {
-        self.init(record)
+    /// A document of a collection.
+    ///
+    /// - Throws: `corruptData` if the stored content is damaged: an empty document that is saved would replace what is left of it.
+    init(_ record: DocumentRecord, in collection: Collection) throws(LoveseatError) {
+        self.init(
+            id: record.id,
+            revisionID: record.revision,
+            sequence: record.sequence,
+            body: record.body,
+            indexed: try record.element()
+        )
         origin = collection.origin
     }
 

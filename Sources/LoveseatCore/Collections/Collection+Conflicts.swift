@@ -9,8 +9,8 @@ extension Collection {
     /// There are some while a conflict waits for a ``ConflictResolver``, and where peers of CouchDB's wire keep their branches. All other
     /// conflicts are decided at once.
     ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `notFound` if the collection was deleted; `corruptRevisionData`; an error of the disk. A
-    ///   document that does not exist has no conflicts.
+    /// - Throws: ``LoveseatError``: `notOpen`; `notFound` if the collection was deleted; `corruptData` or `corruptRevisionData` if
+    ///   what is stored is damaged; an error of the disk. A document that does not exist has no conflicts.
     public func conflicts(of id: String) throws(LoveseatError) -> [Document] {
         let store = try openStore()
         return try DocumentStore.wrapping {
@@ -18,9 +18,15 @@ extension Collection {
                 record.encodedTree != nil
             else { return [] }
             return try record.tree().contending.compactMap { node in
-                node.body.map { body in
-                    Document(id: id, revisionID: node.id, sequence: record.sequence, body: body)
-                }
+                guard let body = node.body else { return nil }
+                guard let element = body.storedObject else { throw record.damage }
+                return Document(
+                    id: id,
+                    revisionID: node.id,
+                    sequence: record.sequence,
+                    body: body,
+                    indexed: element
+                )
             }
         }
     }

@@ -13,8 +13,8 @@ extension Collection {
 
     /// Returns documents in an array. Use ``documentStream(_:)`` if there may be too many for the memory.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` for a negative limit, or a cursor of the other order; `corruptRevisionData` if
-    ///   what is stored cannot be read; `busy`; `notOpen`.
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a negative limit, or a cursor of the other order; `corruptData` or
+    ///   `corruptRevisionData` if what is stored of a document is damaged; `busy`; `notOpen`.
     public func documents(_ listing: DocumentListing = .all) throws(LoveseatError) -> [Document] {
         try snapshot { try documents(listing, $0) }
     }
@@ -57,7 +57,7 @@ extension Collection {
 
     /// Returns the documents of some IDs, in the order of the IDs, without those that do not exist or were deleted.
     ///
-    /// - Throws: ``LoveseatError``: `corruptRevisionData`, `busy`, `notOpen`.
+    /// - Throws: ``LoveseatError``: `corruptData`, `corruptRevisionData`, `busy`, `notOpen`.
     public func documents(ids: [String]) throws(LoveseatError) -> [Document] {
         try snapshot { try documents(ids: ids, $0) }
     }
@@ -69,8 +69,8 @@ extension Collection {
 
     /// Returns the documents of some IDs as values of a type, in the order of the IDs, without those that do not exist or were deleted.
     ///
-    /// - Throws: ``LoveseatError``: `decodingError` if one of the documents does not fit the type; `corruptRevisionData`, `busy`,
-    ///   `notOpen`.
+    /// - Throws: ``LoveseatError``: `decodingError` if one of the documents does not fit the type; `corruptData`,
+    ///   `corruptRevisionData`, `busy`, `notOpen`.
     public func documents<T: Decodable>(ids: [some DocumentKey], as type: T.Type) throws(LoveseatError) -> [T]
     {
         try Self.decode(try documents(ids: ids.map(\.documentID)), type)
@@ -124,7 +124,7 @@ extension Collection {
     func documents(_ listing: DocumentListing, _ view: StoreReadTransaction) throws -> [Document] {
         var found: [Document] = []
         try view.list(try listing.stored, in: handle) {
-            found.append(Document($0, in: self))
+            found.append(try Document($0, in: self))
             return true
         }
         return found
@@ -142,7 +142,7 @@ extension Collection {
     func documents(ids: [String], _ view: StoreReadTransaction) throws -> [Document] {
         try ids.compactMap { id in
             guard let record = try view.record(id, in: handle), !record.isDeleted else { return nil }
-            return Document(record, in: self)
+            return try Document(record, in: self)
         }
     }
 

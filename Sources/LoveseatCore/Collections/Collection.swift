@@ -93,12 +93,14 @@ public struct Collection: Sendable {
 
     /// Returns a document, or nil if it does not exist or was deleted.
     ///
-    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `corruptRevisionData` if what is stored cannot be read, `notOpen`.
+    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID; `corruptData` or `corruptRevisionData` if what is stored is damaged;
+    ///   `notOpen`.
     public func document(id: String) throws(LoveseatError) -> Document? {
         guard !id.isEmpty else { throw LoveseatError(.badDocID, "a document ID cannot be empty") }
         let store = try openStore()
         let record = try DocumentStore.wrapping { try store.readRows { try $0.record(id, in: handle) } }
-        return record.flatMap { $0.isDeleted ? nil : Document($0, in: self) }
+        guard let record, !record.isDeleted else { return nil }
+        return try Document(record, in: self)
     }
 
     // MARK: Saving

@@ -92,7 +92,7 @@ struct DocumentParts: Sendable {
         var documents: [Document] = []
         var bytes = 0
         try view.list(stored, in: collection.handle) { record in
-            documents.append(Document(record, in: collection))
+            documents.append(try Document(record, in: collection))
             bytes += record.body.bytes.count
             return bytes < Self.maximumBytes
         }

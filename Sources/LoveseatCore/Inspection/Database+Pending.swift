@@ -51,6 +51,40 @@ extension Database {
         try replicator(with: remote, collection).syncState(of: document, collection: collection)
     }
 
+    /// Deletions that a remote database with which this one has replicated is not known to have.
+    package struct PendingDeletions: Sendable {
+        package let remote: String
+        fileprivate let documents: [(collection: CollectionHandle, id: String)]
+    }
+
+    /// The deletions that are pending at the remote databases, each with any. This reads all documents that changed since they were there.
+    package func pendingDeletions() throws -> [PendingDeletions] {
+        let collections = try currentCollections()
+        return try knownRemotes(limit: 1_000).compactMap { remote in
+            var documents: [(collection: CollectionHandle, id: String)] = []
+            for collection in collections {
+                let ids = try replicator(with: remote, collection).pendingDocumentIds(collection: collection)
+                documents += try deleted(among: ids.map { (collection.handle, $0) })
+            }
+            return documents.isEmpty ? nil : PendingDeletions(remote: remote, documents: documents)
+        }
+    }
+
+    /// The number of those deletions that have been forgotten here since.
+    package func forgottenCount(of deletions: PendingDeletions) throws -> Int {
+        try deletions.documents.count - deleted(among: deletions.documents).count
+    }
+
+    private func deleted(among documents: [(collection: CollectionHandle, id: String)]) throws
+        -> [(collection: CollectionHandle, id: String)]
+    {
+        try DocumentStore.wrapping {
+            try store.readManyRows { view in
+                try documents.filter { try view.record($0.id, in: $0.collection)?.isDeleted == true }
+            }
+        }
+    }
+
     /// The kind of replication with which the remote was used: the one that has a checkpoint.
     private func replicator(with remote: String, _ collection: Collection) throws -> Replicator {
         var configuration = ReplicatorConfiguration(

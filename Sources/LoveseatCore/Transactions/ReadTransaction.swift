@@ -29,11 +29,12 @@ public class ReadTransaction {
 
     /// Returns a document, or nil if it does not exist or was deleted.
     ///
-    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID, `corruptRevisionData` if what is stored cannot be read.
+    /// - Throws: ``LoveseatError``: `badDocID` for an empty ID; `corruptData` or `corruptRevisionData` if what is stored is damaged.
     public func document(id: String, in collection: Collection) throws(LoveseatError) -> Document? {
         guard !id.isEmpty else { throw LoveseatError(.badDocID, "a document ID cannot be empty") }
         let record = try read(collection) { try $0.record(id, in: collection.handle) }
-        return record.flatMap { $0.isDeleted ? nil : Document($0, in: collection) }
+        guard let record, !record.isDeleted else { return nil }
+        return try Document(record, in: collection)
     }
 
     /// Returns a document as a value of a type, or nil if the document does not exist or was deleted.

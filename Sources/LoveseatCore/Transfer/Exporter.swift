@@ -79,7 +79,8 @@ package struct Exporter {
         let lacksBlobs = try exportBlobs(of: record)
         let body: JSONText
         var isOnlyOfPeers = lacksBlobs
-        do throws(JSONError) { body = try JSONText(validating: JSONElement(record.body)) } catch {
+        let element = try record.element()
+        do throws(JSONError) { body = try JSONText(validating: element) } catch {
             body = record.body.canonical
             isOnlyOfPeers = true
         }

@@ -113,8 +113,7 @@ extension CouchDBSession {
             }
             let tree = try record.encodedTree.map { _ in try record.tree() }
             guard !record.isDamaged(in: tree) else {
-                let error = LoveseatError(.corruptData, "its stored content is damaged: run `check`")
-                report(record.id, lane, isPush: true, isDeleted: record.isDeleted, error: error)
+                report(record.id, lane, isPush: true, isDeleted: record.isDeleted, error: record.damage)
                 lane.heldBack.insert(record.sequence)
                 continue
             }

@@ -69,7 +69,7 @@ final class LiveUpdates: Sendable {
     private let last = Mutex(Last())
 
     private struct Last {
-        var version: Int?
+        var version = SeenVersion()
         var event = 0
         var look = 0
     }
@@ -85,12 +85,8 @@ final class LiveUpdates: Sendable {
         // A database that cannot be read, as while it closes, has no version: the pages read it themselves, and show why.
         let version = try? await Reading.run { try database.defaultCollection().dataVersion() }
         let (hasChanged, asksPeers, event) = last.withLock { last in
-            defer { (last.version, last.look) = (version, last.look + 1) }
-            // Before the first look, pages have read what there is.
-            return (
-                last.version != nil && last.version != version, last.look % Self.looksPerSecond == 0,
-                last.event
-            )
+            defer { last.look += 1 }
+            return (last.version.see(version), last.look % Self.looksPerSecond == 0, last.event)
         }
         if hasChanged {
             publish(.init(name: "changed", json: ["version": version.map { JSONValue($0) } ?? .null]))

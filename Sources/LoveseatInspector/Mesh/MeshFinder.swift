@@ -20,14 +20,15 @@ final class MeshFinder: Sendable {
 
     init(_ search: @escaping Search) { self.search = search }
 
-    /// The peers that are there. The first call begins the search, so that they appear in later ones.
+    /// The peers that are there. The first call begins the search, so that they appear in later ones; so does a call after a search that
+    /// failed or has ended.
     func found() -> (peers: [MeshPicture.Found], problem: String?) {
         let (browser, problem) = state.withLock { state in
             state.asked = .now
-            if state.browser == nil, state.problem == nil {
+            if state.browser == nil {
                 do {
                     let browser = try search()
-                    state.browser = browser
+                    (state.browser, state.problem) = (browser, nil)
                     state.timer = Task { [weak self] in await self?.watch(browser) }
                 } catch { state.problem = (error as? LoveseatError)?.message ?? "\(error)" }
             }

@@ -112,8 +112,11 @@ package struct ConnectionTable: Sendable {
     func failures(on key: String) -> FailedDocuments? { lines[key]?.failures }
 
     /// Adds a document that could not be replicated.
+    ///
+    /// `collection`: its full name; empty if it is not known.
     package mutating func failed(
         _ document: String,
+        in collection: String,
         on key: String,
         isPush: Bool,
         isRefusal: Bool,
@@ -124,6 +127,7 @@ package struct ConnectionTable: Sendable {
         guard let title = lines[key]?.sighting.title else { return }
         let why = isPush || isRefusal ? PeerEvent.Reason.refused : .notPulled
         let failure = FailedDocuments.Failure(
+            collection: collection,
             id: document,
             isPush: isPush,
             why: why,

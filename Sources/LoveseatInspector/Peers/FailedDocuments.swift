@@ -1,6 +1,10 @@
+import LoveseatModel
+
 /// The documents that could not be replicated over one connection, each once.
 package struct FailedDocuments: Sendable {
     struct Failure: Sendable {
+        /// The full name; empty if it is not known.
+        let collection: String
         let id: String
         let isPush: Bool
         let why: PeerEvent.Reason
@@ -13,13 +17,13 @@ package struct FailedDocuments: Sendable {
     private static let maximumListed = 200
     /// How many are told from others that come again.
     private static let maximumKnown = 20_000
-    /// Text of peers is cut to this many characters.
-    private static let maximumText = 200
+    /// Text of peers is cut to this many characters. A valid ID has at most as many bytes.
+    private static let maximumText = 240
 
     private(set) var count = 0
     /// The last ones, and some before them.
     private var last: [Failure] = []
-    /// Hashes of the IDs.
+    /// Hashes of the collections with the IDs.
     private var known: Set<Int> = []
 
     /// The last ones, the latest first.
@@ -31,7 +35,7 @@ package struct FailedDocuments: Sendable {
     ///
     /// - Returns: whether it is new.
     mutating func insert(_ failure: Failure) -> Bool {
-        let hash = failure.id.hashValue
+        let hash = [ExactText(failure.collection), ExactText(failure.id)].hashValue
         guard !known.contains(hash) else { return false }
         if known.count < Self.maximumKnown { known.insert(hash) }
         count += 1
@@ -39,6 +43,7 @@ package struct FailedDocuments: Sendable {
         if last.count >= 2 * Self.maximumListed { last.removeFirst(Self.maximumListed) }
         last.append(
             Failure(
+                collection: failure.collection,
                 id: String(failure.id.prefix(Self.maximumText)),
                 isPush: failure.isPush,
                 why: failure.why,

@@ -43,8 +43,13 @@ package final class PeerMonitor: Sendable {
         }
         run { monitor in
             for await failure in failures {
-                let key = PeerSighting.key(failure.peer)
-                monitor.note(failure.documentID, on: key, isPush: failure.isPush, failure.error)
+                monitor.note(
+                    failure.documentID,
+                    in: failure.collection?.fullName ?? "",
+                    on: PeerSighting.key(failure.peer),
+                    isPush: failure.isPush,
+                    failure.error
+                )
             }
         }
     }
@@ -71,7 +76,13 @@ package final class PeerMonitor: Sendable {
                 }
                 for document in batch.documents {
                     guard let error = document.error else { continue }
-                    monitor.note(document.id, on: key, isPush: batch.isPush, error)
+                    monitor.note(
+                        document.id,
+                        in: "\(document.scope).\(document.collection)",
+                        on: key,
+                        isPush: batch.isPush,
+                        error
+                    )
                 }
                 var sighting = PeerSighting(replicator.status, of: replicator, key: key)
                 guard sighting.activity != .stopped else { continue }
@@ -133,11 +144,18 @@ package final class PeerMonitor: Sendable {
         try? database.recordPeers(past)
     }
 
-    private func note(_ document: String, on key: String, isPush: Bool, _ error: LoveseatError) {
+    private func note(
+        _ document: String,
+        in collection: String,
+        on key: String,
+        isPush: Bool,
+        _ error: LoveseatError
+    ) {
         let isRefusal = error.isFinalRefusal
         table.withLock {
             $0.failed(
                 document,
+                in: collection,
                 on: key,
                 isPush: isPush,
                 isRefusal: isRefusal,

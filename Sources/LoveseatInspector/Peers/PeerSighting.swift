@@ -70,7 +70,7 @@ package struct PeerSighting: Hashable, Sendable {
 
 extension String {
     /// A URL without a user name and password.
-    var withoutCredentials: String {
+    package var withoutCredentials: String {
         guard let scheme = firstRange(of: "://") else { return self }
         let authority = self[scheme.upperBound...].prefix { $0 != "/" }
         guard let at = authority.lastIndex(of: "@") else { return self }

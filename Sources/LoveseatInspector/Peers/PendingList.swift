@@ -7,9 +7,13 @@ struct PendingList {
     static let maximumDocuments = 500
 
     private struct Key: Hashable {
-        let collection: String
-        let id: String
+        let collection: ExactText
+        let id: ExactText
         let isPush: Bool
+
+        init(collection: String, id: String, isPush: Bool) {
+            (self.collection, self.id, self.isPush) = (ExactText(collection), ExactText(id), isPush)
+        }
     }
 
     private var counts: [String: Int] = [:]
@@ -45,7 +49,7 @@ struct PendingList {
     mutating func add(_ failures: FailedDocuments) {
         let listed = failures.listed
         for failure in listed {
-            let key = Key(collection: "", id: failure.id, isPush: failure.isPush)
+            let key = Key(collection: failure.collection, id: failure.id, isPush: failure.isPush)
             add(key, named: failure.why.rawValue, failure.message, at: failure.time)
         }
         let others = failures.count - listed.count
@@ -62,10 +66,10 @@ struct PendingList {
         counts[why, default: 0] += 1
         if documents.count >= Self.maximumDocuments { return }
         var document: JSONObject = [
-            "id": .string(key.id), "way": key.isPush ? "out" : "in", "why": .string(why),
+            "id": .string(key.id.text), "way": key.isPush ? "out" : "in", "why": .string(why),
             "detail": .string(detail),
         ]
-        if !key.collection.isEmpty { document["collection"] = .string(key.collection) }
+        if !key.collection.text.isEmpty { document["collection"] = .string(key.collection.text) }
         document["time"] = time.map { JSONValue($0) }
         documents.append(.object(document))
     }

@@ -73,11 +73,19 @@ public struct Document: Sendable {
     }
 
     /// A document as it was read.
-    package init(id: String, revisionID: RevisionID?, sequence: UInt64, body: JSONText) {
+    ///
+    /// `indexed`: the body's element, if somebody has indexed it already.
+    package init(
+        id: String,
+        revisionID: RevisionID?,
+        sequence: UInt64,
+        body: JSONText,
+        indexed: JSONElement? = nil
+    ) {
         self.id = id
         self.revisionID = revisionID
         self.sequence = sequence
-        content = .stored(LazyElement(body))
+        content = .stored(LazyElement(body, indexed: indexed))
     }
 
     /// The value of a property, or nil if the property does not exist. Setting nil removes the property; set

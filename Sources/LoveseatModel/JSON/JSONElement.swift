@@ -70,7 +70,7 @@ public struct JSONElement: Sendable {
     public init(_ text: JSONText) {
         // Checked text scans again under any limits at least as wide as those it was checked with.
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
-        // Text of a database is not checked when it is read: if it was damaged there, this is null.
+        // Text of a database is checked when it is read as a document; elsewhere, if it was damaged there, this is null.
         self = (try? JSONElement(scanning: text.bytes, limits: limits)) ?? .null
     }
 

@@ -22,19 +22,22 @@ extension RevisionTree {
     /// The number of revisions of a line that need not be forgotten at once.
     var keptOfLine: Int { max(depth, Self.maximumDepth, aside.value == nil ? 0 : lineDepth) }
 
-    /// Puts revisions back, the highest first. What does not fit any more stays away.
+    /// Puts revisions back, the highest first. What does not fit any more stays away: no leaf is added, and every revision keeps its
+    /// descendants.
     package mutating func putBack(_ revisions: [AsideRevision]) {
         var steps = 200_000
         for revision in revisions {
             guard revision.id.generation < revision.child.generation, nodes[revision.child] != nil else {
                 continue
             }
-            if nodes[revision.id] == nil {
+            let isNew = nodes[revision.id] == nil
+            if isNew {
                 let known = revision.flags.subtracting([.verified, .hasBlobs, .pending])
                 nodes[revision.id] = Node(id: revision.id, parent: nil, flags: known, body: nil)
             }
             // Another ancestor of that generation may have come since, or the steps may be used up.
-            guard (try? link(revision.child, to: revision.id, &steps)) != nil else { return }
+            let fits = (try? link(revision.child, to: revision.id, &steps)) ?? false
+            if !fits, isNew { nodes[revision.id] = nil }
         }
     }
 

@@ -164,26 +164,32 @@ extension RevisionTree {
     }
 
     /// Records that a revision descends from another. The ancestors of a revision are one line, so each has its place
-    /// in it.
+    /// in it. What contradicts that changes nothing.
+    ///
+    /// - Returns: whether it descends from it now. A revision between the two may be missing.
+    @discardableResult
     mutating func link(
         _ child: RevisionID,
         to ancestor: RevisionID,
         _ steps: inout Int
-    ) throws(InsertRefusal) {
+    ) throws(InsertRefusal) -> Bool {
         var (low, high) = (child, ancestor)
-        while let parent = nodes[low]?.parent {
-            if parent == high { return }
+        var inserted: [(child: RevisionID, parent: RevisionID)] = []
+        while let parent = nodes[low]?.parent, parent != high {
             steps -= 1
             guard parent.generation != high.generation, steps > 0 else { throw .badHistory }
             if parent.generation > high.generation {
                 low = parent
             } else {
                 // Between the two; revisions above remain above.
-                setParent(of: low, to: high)
+                inserted.append((low, high))
                 (low, high) = (high, parent)
             }
         }
-        setParent(of: low, to: high)
+        guard let isLinked = nodes[low].map({ $0.parent == high }) else { return false }
+        for (child, parent) in inserted { setParent(of: child, to: parent) }
+        if !isLinked { setParent(of: low, to: high) }
+        return true
     }
 
     /// Adds a received revision with its ancestors, newest first.

@@ -21,6 +21,7 @@ public struct ListenerPeer: Sendable {
 package struct ListenerFailure: Sendable {
     /// ``ListenerPeer/number``.
     package let peer: Int
+    package let collection: CollectionName?
     package let documentID: String
     /// Whether the peer should have been sent the document; false if the peer sent it.
     package let isPush: Bool
@@ -85,6 +86,7 @@ final class PeerRegistry: Sendable {
         guard let error = event.error else { return }
         let failure = ListenerFailure(
             peer: number,
+            collection: event.name,
             documentID: event.documentID,
             isPush: event.isPush,
             error: error

@@ -26,11 +26,11 @@ extension BlobFiles {
     }
 
     /// Removes beginnings that are too old, and the oldest if there are too many.
-    func trimBeginnings() {
+    func trimBeginnings() throws(LoveseatError) {
         var beginnings: [(path: String, size: UInt64, time: Int)] = []
         let busy = receiving.withLock { Set($0.map(\.hexadecimalText)) }
-        for name in fileNames() where name.hasPrefix(Self.prefix) && !busy.contains(String(name.dropFirst(8)))
-        {
+        for name in try fileNames()
+        where name.hasPrefix(Self.prefix) && !busy.contains(String(name.dropFirst(8))) {
             var status = stat()
             guard stat("\(folder)/\(name)", &status) == 0 else { continue }
             #if canImport(Darwin)

@@ -37,7 +37,7 @@ package final class BlobFiles: Sendable {
         self.syncs = syncs
         refusal = nil
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw Self.failure("make", folder) }
-        removeTemporaries()
+        try removeTemporaries()
     }
 
     /// Opens blobs that another process may be writing: nothing is created or removed, and storing throws `refusal`.
@@ -58,21 +58,32 @@ package final class BlobFiles: Sendable {
     func path(_ digest: BlobDigest) -> String { "\(folder)/\(digest.hexadecimalText)" }
 
     /// Half-written files of a process that ended early are useless.
-    private func removeTemporaries() {
-        for name in fileNames() where name.hasPrefix("incoming-") { unlink("\(folder)/\(name)") }
+    private func removeTemporaries() throws(LoveseatError) {
+        for name in try fileNames() where name.hasPrefix("incoming-") { unlink("\(folder)/\(name)") }
     }
 
-    func fileNames() -> [String] {
-        guard let directory = opendir(folder) else { return [] }
+    /// The names of all files; none if the folder does not exist.
+    ///
+    /// - Throws: an error of the disk: a list that is cut short would look like blobs that are not there.
+    func fileNames() throws(LoveseatError) -> [String] {
+        guard let directory = opendir(folder) else {
+            if errno == ENOENT { return [] }
+            throw Self.failure("read", folder)
+        }
         defer { closedir(directory) }
         var names: [String] = []
-        while let entry = readdir(directory) {
+        while true {
+            // Only this distinguishes an error from the end.
+            errno = 0
+            guard let entry = readdir(directory) else {
+                if errno != 0 { throw Self.failure("read", folder) }
+                return names
+            }
             let name = withUnsafePointer(to: &entry.pointee.d_name) {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             if !name.hasPrefix(".") { names.append(name) }
         }
-        return names
     }
 
     package func length(_ digest: BlobDigest) -> UInt64? {
@@ -122,31 +133,44 @@ package final class BlobFiles: Sendable {
     ///
     /// `referenced`: waits for saves that have begun, and reads what documents refer to; called once, after new references are being
     /// recorded. One call at a time.
+    ///
+    /// - Returns: also the first failure, if the disk refused to remove a blob. The others were removed.
     package func collectGarbage(referenced: () throws -> Set<BlobDigest>) throws -> (
-        count: Int, bytes: UInt64
+        count: Int, bytes: UInt64, failure: LoveseatError?
     ) {
-        trimBeginnings()
+        try trimBeginnings()
         keeping.withLock { $0.touched = [] }
         defer { keeping.withLock { $0.touched = nil } }
-        let names = fileNames()
+        let names = try fileNames()
         let wanted = Set(try referenced().map(\.hexadecimalText))
-        var freed: (count: Int, bytes: UInt64) = (0, 0)
+        var freed: (count: Int, bytes: UInt64, failure: LoveseatError?) = (0, 0, nil)
         for name in names where !wanted.contains(name) {
             guard let digest = BlobDigest(fileName: name) else { continue }
             keeping.withLock { keeping in
                 // A save or a pull may have begun to rely on it since the documents were read.
                 guard keeping.pins[digest] == nil, keeping.touched?.contains(digest) != true else { return }
-                freed.bytes += length(digest) ?? 0
+                let bytes = length(digest) ?? 0
+                guard unlink(path(digest)) == 0 else {
+                    // Another process may have removed it meanwhile.
+                    if errno != ENOENT, freed.failure == nil {
+                        freed.failure = Self.failure("remove", path(digest))
+                    }
+                    return
+                }
+                freed.bytes += bytes
                 freed.count += 1
                 keeping.noteRemoval(of: digest)
-                unlink(path(digest))
             }
         }
         return freed
     }
 
     /// The digests of all blobs.
-    package func all() -> [BlobDigest] { fileNames().compactMap { BlobDigest(fileName: $0) } }
+    ///
+    /// - Throws: an error of the disk.
+    package func all() throws(LoveseatError) -> [BlobDigest] {
+        try fileNames().compactMap { BlobDigest(fileName: $0) }
+    }
 
     /// Reads a range: fewer bytes than requested at the end, and none after it.
     package func read(_ digest: BlobDigest, from offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8]

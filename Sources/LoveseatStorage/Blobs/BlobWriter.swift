@@ -95,6 +95,8 @@ package final class BlobWriter {
         } else {
             do { try files.install(path, descriptor: descriptor, as: digest) } catch {
                 if pins { files.unpin(digest) }
+                // On a full disk this is the space that others need.
+                cancel()
                 throw error
             }
             // A compaction may have begun while the disk was waited for.
@@ -107,7 +109,8 @@ package final class BlobWriter {
     package func suspend() {
         guard received != nil, length >= Self.shortestKept else { return cancel() }
         closeFile()
-        files.trimBeginnings()
+        // The blob is kept in any case. The next compaction trims too, and throws.
+        try? files.trimBeginnings()
     }
 
     /// Closes the file of a blob that is written and not finished yet: any number of them can wait.

@@ -107,6 +107,7 @@ extension StoreReadTransaction {
         )
         var ancestors: [RevisionTree.AsideRevision] = []
         while let row = try rows.next() {
+            // A check names damaged ones.
             guard let id = RevisionID(row["revision"] as String),
                 let child = RevisionID(row["child"] as String)
             else { continue }
@@ -114,6 +115,33 @@ extension StoreReadTransaction {
             ancestors.append(RevisionTree.AsideRevision(id: id, child: child, flags: flags))
         }
         return ancestors
+    }
+
+    /// A sentence for each ancestor whose row is damaged, so that whole histories lack it.
+    func problemsOfAncestors() throws -> [String] {
+        // A database that is opened for reading only may be older than the table.
+        guard try database.tableExists("ancestors") else { return [] }
+        var problems: [String] = []
+        for collection in collections.sorted(by: { $0.number < $1.number }) {
+            let statement = try RawStatement(
+                "SELECT doc_id, generation, revision, child FROM ancestors WHERE collection = ?1",
+                in: database
+            )
+            defer { statement.reset() }
+            statement.bind(1, collection.number)
+            while try statement.step() {
+                let (text, childText) = (statement.string(2), statement.string(3))
+                if let id = RevisionID(text), let child = RevisionID(childText),
+                    Int64(id.generation) == statement.int(1), id.generation < child.generation
+                {
+                    continue
+                }
+                problems.append(
+                    "\(collection.name)/\(statement.string(0)): ancestor \(text) of revision \(childText) is damaged"
+                )
+            }
+        }
+        return problems
     }
 }
 

@@ -159,11 +159,8 @@ extension StoreReadTransaction {
 
     /// The content of a row, which is read back as it was written; nil if it is damaged.
     fileprivate static func replacedBody(_ bytes: [UInt8]) -> JSONText? {
-        let limits = JSONLimits(maximumBytes: .max)
-        guard let element = try? JSONElement(scanning: bytes, limits: limits), element.kind == .object else {
-            return nil
-        }
-        return JSONText(trusted: bytes)
+        let text = JSONText(trusted: bytes)
+        return text.storedObject == nil ? nil : text
     }
 
     /// A sentence for each content of a replaced revision that is damaged, or of no document.

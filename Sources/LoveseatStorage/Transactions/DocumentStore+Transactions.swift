@@ -144,8 +144,7 @@ extension DocumentStore {
                 changes.publish(transaction.commits)
                 return result
             } catch {
-                // If this fails too, the next call finds the transaction open, and throws.
-                if db.isInsideTransaction { _ = try? RawStatement("ROLLBACK", in: db).run() }
+                rollBack(db)
                 self.catalog.withLock { $0.reserved = catalog.reserved }
                 throw Self.explained(error)
             }
@@ -172,12 +171,26 @@ extension DocumentStore {
     private func onWriter<T>(_ call: String, _ body: (Database) throws -> T) throws -> T {
         try keptRead.suspended {
             try writer.writeWithoutTransaction { db in
+                // The caller has the gate: a transaction that is open now was left by another call.
+                if failedRollback.withLock({ $0 != nil }) { rollBack(db) }
                 try requireOutside(db, call)
                 transactionsOpen.add(1, ordering: .relaxed)
                 defer { transactionsOpen.subtract(1, ordering: .relaxed) }
                 return try body(db)
             }
         }
+    }
+
+    /// Rolls back the open transaction. If that fails, the next call that writes tries again.
+    private func rollBack(_ db: Database) {
+        var failure: (any Error)?
+        if db.isInsideTransaction {
+            do {
+                try options.beforeRollback()
+                try RawStatement("ROLLBACK", in: db).run()
+            } catch { failure = error }
+        }
+        failedRollback.withLock { $0 = failure }
     }
 
     // MARK: Reading
@@ -358,7 +371,13 @@ extension DocumentStore {
         guard let connection = db.sqliteConnection else {
             throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
         }
-        if sqlite3_get_autocommit(connection) == 0 { throw isNested(call) }
+        guard sqlite3_get_autocommit(connection) == 0 else { return }
+        guard let failure = failedRollback.withLock({ $0 }) else { throw isNested(call) }
+        let cause = LoveseatError(storage: failure)
+        throw LoveseatError(
+            cause.code,
+            "the last transaction of database \"\(name)\" cannot be rolled back, so nothing more can be written: close the database and open it again (\(cause.message))"
+        )
     }
 
     private func isNested(_ call: String) -> LoveseatError {
