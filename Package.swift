@@ -232,7 +232,7 @@ let package = Package(
             """
             CZlib LoveseatModel LoveseatPlatform LoveseatStorage LoveseatCore LoveseatIdentity
             LoveseatNetwork LoveseatCouchDBReplication LoveseatCouchDB LoveseatTesting
-            LoveseatCouchDBTesting Crypto AsyncHTTPClient NIOCore NIOHTTP1 NIOPosix NIOSSL
+            LoveseatCouchDBTesting Crypto AsyncHTTPClient Logging NIOCore NIOHTTP1 NIOPosix NIOSSL
             """
         ),
         tests("LoveseatDiscoveryCoreTests", "LoveseatDiscoveryCore LoveseatModel"),

@@ -5,7 +5,7 @@ import Testing
 /// What a remote says of documents that were sent to it together.
 struct RefusedDocumentTests {
     private func read(_ json: String) throws -> [RefusedDocument] {
-        try RefusedDocument.read(try JSONElement(parsing: Array(json.utf8)))
+        try RefusedDocument.read(try JSONElement(parsing: Array(json.utf8)), of: ["a", "b"])
     }
 
     @Test(arguments: [
@@ -20,6 +20,9 @@ struct RefusedDocumentTests {
         #"{"id":"a","rev":"1-a","error":5}"#, #"{"id":"a","error":{"forbidden":"x"}}"#,
         #"{"id":"a","ok":false}"#,
         #"{"id":"a","error":"new_error","reason":"x"}"#, #"{"id":"a","error":null}"#, #"{"id":"a"}"#,
+        #"{"id":"a","rev":"1-a","reason":"x"}"#, #"{"id":"a","rev":"1-a","error":null,"reason":"x"}"#,
+        #"{"id":"a","rev":"1-a","status":403}"#, #"{"id":"a","rev":"1-a","status":"x"}"#,
+        #"{"id":"a","rev":"1-a","ok":"yes"}"#,
     ])
     func `a row that does not say so is a refusal of its document`(_ row: String) throws {
         let refused = try read("[\(row)]")
@@ -27,8 +30,12 @@ struct RefusedDocumentTests {
         #expect(refused.first?.failure.code == .remoteError)
     }
 
-    @Test(arguments: [#"{"error":"forbidden"}"#, #"{"status":403}"#, #"{"ok":false}"#, "3", "null"])
-    func `a row that names no document and no success is an error of the answer`(_ row: String) {
+    @Test(arguments: [
+        #"{"error":"forbidden"}"#, #"{"status":403}"#, #"{"ok":false}"#, "3", "null",
+        #"{"id":"c","error":"forbidden"}"#,
+    ])
+    func `a row that names no document that was sent and no success is an error of the answer`(_ row: String)
+    {
         let error = #expect(throws: LoveseatError.self) { try read("[\(row)]") }
         #expect(error?.code == .remoteError)
     }

@@ -57,12 +57,58 @@ struct UnreadableChangesTests {
 
     @Test func `a checkpoint remembers where rows could not be read`() throws {
         var checkpoint = RemoteCheckpoint()
-        for place in [nil, RemoteSequence(7), RemoteSequence(json: "\"8-x\""), nil] {
-            checkpoint.noteUnreadable(after: place)
-        }
+        let places = [nil, RemoteSequence(7), RemoteSequence(json: "\"8-x\""), nil]
+        checkpoint.advance(to: RemoteSequence(9), past: places)
         let read = RemoteCheckpoint(JSONElement(checkpoint.json(time: 0)))
         #expect(read.unreadable == [nil, RemoteSequence(7), RemoteSequence(json: "\"8-x\"")])
-        #expect(read.joined(with: RemoteCheckpoint()).unreadable == read.unreadable)
+        var theirs = RemoteCheckpoint()
+        theirs.advance(to: RemoteSequence(9))
+        #expect(read.joined(with: theirs).unreadable == read.unreadable)
+        // What was not passed need not be remembered.
+        #expect(read.joined(with: RemoteCheckpoint()).unreadable.isEmpty)
+    }
+
+    @Test func `an answer is not read beyond as many rows as are remembered`() throws {
+        var parser = ChangesParser()
+        var text = Array(#"{"results":[{"seq":1,"id":"a","changes":[{"rev":"1-a"}]}"#.utf8)
+        for _ in 0...ChangesQuery.pageSize { text += Array(",{}".utf8) }
+        text += Array(#",{"seq":900,"id":"b","changes":[{"rev":"1-a"}]}],"last_seq":900}"#.utf8)
+        let rows = try parser.receive(text)
+        #expect(rows.map(\.documentID) == ["a"])
+        #expect(parser.isFull)
+        #expect(parser.unreadable.count == ChangesQuery.pageSize)
+        let full = parser
+        let error = #expect(throws: LoveseatError.self) { try full.finish() }
+        #expect(error?.code == .remoteError)
+    }
+
+    @Test func `a checkpoint does not pass a row for which it has no room`() {
+        var checkpoint = RemoteCheckpoint()
+        let places = (1...99 as ClosedRange<UInt64>).map { RemoteSequence($0) }
+        checkpoint.advance(to: RemoteSequence(199), past: places)
+        checkpoint.advance(to: RemoteSequence(200), past: [RemoteSequence(50), RemoteSequence(100)])
+        #expect(!checkpoint.isHeld)
+        checkpoint.advance(to: RemoteSequence(300), past: [RemoteSequence(201)])
+        checkpoint.advance(to: RemoteSequence(400))
+        #expect(checkpoint.isHeld)
+        #expect(checkpoint.checkpoint.remote == RemoteSequence(200))
+        // The next session goes on from there.
+        var next = RemoteCheckpoint(JSONElement(checkpoint.json(time: 0)))
+        #expect(next.unreadable.count == 100)
+        #expect(!next.isHeld)
+        #expect(!next.unreadable.contains(RemoteSequence(201)))
+        next.replaceUnreadable(RemoteSequence(1), with: [RemoteSequence(1), RemoteSequence(2)])
+        #expect(next.unreadable.count == 100)
+        #expect(next.unreadable.contains(RemoteSequence(1)))
+        // Two places do not fit into the room of one.
+        next.replaceUnreadable(RemoteSequence(1), with: [RemoteSequence(400), RemoteSequence(401)])
+        #expect(next.unreadable.contains(RemoteSequence(1)))
+        #expect(!next.unreadable.contains(RemoteSequence(400)))
+        next.replaceUnreadable(RemoteSequence(1), with: [RemoteSequence(400)])
+        #expect(!next.unreadable.contains(RemoteSequence(1)))
+        next.replaceUnreadable(RemoteSequence(400), with: [])
+        next.advance(to: RemoteSequence(300), past: [RemoteSequence(201)])
+        #expect(next.checkpoint.remote == RemoteSequence(300))
     }
 
     @Test func `names of fields are divided at dots, byte by byte`() {

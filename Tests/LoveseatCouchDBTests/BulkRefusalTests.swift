@@ -126,6 +126,69 @@ struct BulkRefusalTests {
         await served.listener.stop()
     }
 
+    /// Puts a document's text, alone or in a message with parts.
+    private func put(_ served: ServedDatabase, _ path: String, _ text: String, inParts: Bool) async throws
+        -> RawClient.Answer
+    {
+        let (type, body) =
+            inParts
+            ? (
+                "multipart/related; boundary=b",
+                "--b\r\nContent-Type: application/json\r\n\r\n\(text)\r\n--b--"
+            ) : ("application/json", text)
+        let client = served.client
+        return try await offPool {
+            try client.send("PUT", path, [("Content-Type", type)], body: Array(body.utf8))
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func
+        `a replicated document that is refused alone is forbidden as in a batch, and an edit is a bad request`(
+            _ inParts: Bool
+        ) async throws
+    {
+        let served = try await ServedDatabase()
+        for (index, bad) in Self.alone.enumerated() {
+            let path = "/main/alone\(index)"
+            let text = "{\"_rev\":\"1-aa\",\(bad.members)}"
+            let replicated = try await put(served, "\(path)?new_edits=false", text, inParts: inParts)
+            #expect(replicated.status == 403, "\(bad.members): \(replicated.text)")
+            #expect(replicated.json["error"] == "forbidden", "\(bad.members)")
+            let listed = "{\"_id\":\"alone\(index)\",\(text.dropFirst())"
+            let row = try await bulk(served, [listed], isNewEdit: false).json[0]
+            #expect(row?["error"] == "forbidden", "\(bad.members)")
+            // But for the place in the text.
+            let reasons = [row, replicated.json].map { $0?["reason"]?.string?.filter { !$0.isNumber } }
+            #expect(reasons[0] == reasons[1], "\(bad.members)")
+            let edit = try await put(served, path, "{\(bad.members)}", inParts: inParts)
+            #expect(edit.status == 400, "\(bad.members): \(edit.text)")
+            #expect(edit.json["error"]?.string == bad.error, "\(bad.members)")
+        }
+        // What refuses a whole batch is a bad request alone, too, and so is what is not JSON.
+        for text in [#"{"_rev":"junk"}"#, #"{"_rev":"1-aa","_foo":1}"#, "{}", #"{"_rev":"1-aa""#] {
+            let answer = try await put(served, "/main/x?new_edits=false", text, inParts: inParts)
+            #expect(answer.status == 400, "\(text): \(answer.text)")
+        }
+        #expect(try await served.call("GET", "/main").json["doc_count"] == 0)
+        await served.listener.stop()
+    }
+
+    @Test func `the row of a refused document names the revision by which its sender knows it`() async throws
+    {
+        let served = try await ServedDatabase()
+        for (revisions, named) in [
+            (#"{"start":3,"ids":["cc","bb"]}"#, "3-cc"), (#"{"start":"x","ids":[]}"#, "2-bb"),
+            (#"{"start":0,"ids":[]}"#, "2-bb"), ("5", "2-bb"),
+        ] {
+            let document = #"{"_id":"a","_deleted":1,"_rev":"2-bb","_revisions":\#(revisions)}"#
+            let answer = try await bulk(served, [document], isNewEdit: false)
+            #expect(answer.json[0]?["error"] == "forbidden", "\(answer.text)")
+            #expect(answer.json[0]?["rev"]?.string == named, "\(revisions)")
+        }
+        await served.listener.stop()
+    }
+
     @Test func `one revision is refused with the same word in a batch and alone`() async throws {
         let served = try await ServedDatabase()
         for (id, first, second) in [

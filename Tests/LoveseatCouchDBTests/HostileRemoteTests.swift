@@ -242,6 +242,52 @@ struct HostileRemoteTests {
         #expect(pass.failed["large"]?.code == .init(10_413))
     }
 
+    @Test func `a document of which the remote does not say whether it lacks it is reported, and sent later`()
+        async throws
+    {
+        for id in ["a", "b", "c"] { try active.save(id, [:]) }
+        let isOdd = Mutex(true)
+        let server = try RawServer { request in
+            Self.answer(request) { request in
+                switch request.target {
+                case "/db/_revs_diff":
+                    guard let asked = try? JSONElement(parsing: request.body) else { return nil }
+                    let rows = asked.members.map { id, revisions in
+                        let lacked = String(decoding: revisions.bytes, as: UTF8.self)
+                        return id == "b" && isOdd.withLock { $0 }
+                            ? #""b":{"missed":\#(lacked)}"# : #""\#(id)":{"missing":\#(lacked)}"#
+                    }
+                    return RawServer.json(200, "{\(rows.joined(separator: ","))}")
+                case "/db/_bulk_docs": return RawServer.json(201, "[]")
+                default: return nil
+                }
+            }
+        }
+        let first = try await active.replicate(url(server), .push)
+        #expect(first.status.error == nil)
+        #expect(first.pushed == ["a", "c"])
+        #expect(first.failed.mapValues(\.code) == ["b": .remoteError])
+        isOdd.withLock { $0 = false }
+        let second = try await active.replicate(url(server), .push)
+        #expect(second.pushed.contains("b"))
+        #expect(second.failed.isEmpty)
+    }
+
+    @Test(arguments: [1_000, 100_000])
+    func `the reason of an error is told, however long the answer is`(_ length: Int) async throws {
+        let server = try RawServer { request in
+            Self.answer(request) { request in
+                guard request.target.hasPrefix("/db/_changes") else { return nil }
+                let rest = String(repeating: "x", count: length)
+                return RawServer.json(403, #"{"error":"forbidden","reason":"only for members \#(rest)"}"#)
+            }
+        }
+        let error = try #require(try await active.replicate(url(server), .pull).status.error)
+        #expect(error.code == .httpForbidden)
+        #expect(error.message.contains("only for members"))
+        #expect(error.message.count < 1_000)
+    }
+
     @Test func `a digest is computed when the remote asks for one`() async throws {
         let server = try RawServer { request in
             let given = request.headers["authorization"] ?? ""

@@ -269,8 +269,10 @@ struct ChangesFeed: Sendable {
                 // Nothing is made for a client that does not read.
                 try await writer.write(ByteBuffer())
                 let rest = request.limit - count
-                // The client went, or the database was closed, deleted or cannot be read: a client asks again from its last row.
-                guard let page = try? await writeNext(after: position, limit: rest, to: &writer) else {
+                let page: (count: Int, through: UInt64, isLast: Bool)
+                do { page = try await writeNext(after: position, limit: rest, to: &writer) } catch {
+                    // A database that was closed or deleted ends the feed well: a client asks again from its last row. Anything else cuts it.
+                    guard CouchDBServer.isEndOfDatabase(error) else { throw error }
                     break feed
                 }
                 count += page.count

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -124,7 +125,7 @@ extension CouchDBServer {
     private static func refused(_ element: JSONElement, _ error: CouchDBError, _ isNewEdit: Bool)
         -> PreparedDocument
     {
-        // The revision may be what it is refused for.
+        // Either may be what it is refused for. Its sender knows it by `_rev`, too, if its history cannot be read.
         let named = element["_rev"]?.string.flatMap { try? RevisionText.parse($0) }
         let history = element["_revisions"].flatMap { try? RevisionText.history($0).first } ?? named
         return PreparedDocument(
@@ -156,8 +157,16 @@ extension CouchDBServer {
         var rows = try await write(documents, batch.isNewEdit, entry)[...]
         return batch.documents.compactMap { document in
             if let refusal = document.refusal { return Self.row(for: refusal, of: document, batch.isNewEdit) }
-            return rows.popFirst() ?? nil
+            guard let row = rows.popFirst() else { return Self.unknown(document, batch.isNewEdit) }
+            return row
         }
+    }
+
+    /// The row of a document whose result is not known.
+    private static func unknown(_ document: PreparedDocument, _ isNewEdit: Bool) -> JSONValue {
+        impossible("a document of a batch has no result")
+        // Without a row it would count as stored.
+        return row(for: .unknownResult, of: document, isNewEdit)
     }
 
     /// Writes documents.
@@ -175,7 +184,8 @@ extension CouchDBServer {
                     let refusal = Self.refusal(for: verdict, isNewEdit: isNewEdit) ?? verdict
                     return Self.row(for: refusal, of: document, isNewEdit)
                 }
-                return try results.popFirst().flatMap { try Self.row(for: $0, of: document, isNewEdit) }
+                guard let result = results.popFirst() else { return Self.unknown(document, isNewEdit) }
+                return try Self.row(for: result, of: document, isNewEdit)
             }
         }
     }

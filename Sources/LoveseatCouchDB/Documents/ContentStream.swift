@@ -29,8 +29,10 @@ struct ContentStream: Sendable {
                 from: UInt64(offset),
                 count: min(Self.pieceSize, range.upperBound - offset)
             )
-            // The announced length cannot be kept: the connection ends.
-            guard !piece.isEmpty else { throw CouchDBServer.ConnectionEnd() }
+            // The announced length cannot be kept: the answer is cut.
+            guard !piece.isEmpty else {
+                throw LoveseatError(.corruptData, "blob \(digest) is shorter than it was: run `check`")
+            }
             try await writer.write(piece)
             offset += piece.count
         }

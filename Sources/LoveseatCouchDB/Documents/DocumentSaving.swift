@@ -256,7 +256,11 @@ enum DocumentSaving {
         }
         var inserted = try transaction.insertBranches(branches, of: id, in: handle)[...]
         return revisions.map { revision in
-            guard case .success = revision, let outcome = inserted.popFirst() else { return revision }
+            guard case .success = revision else { return revision }
+            guard let outcome = inserted.popFirst() else {
+                impossible("a revision of \(id) that was to be stored has no result")
+                return .failure(CouchDBError.unknownResult)
+            }
             return outcome.flatMap { _ in revision }.mapError { error in
                 guard let other = error as? StoreWriteTransaction.OtherContent else { return error }
                 return CouchDBError.forbidden(other.reason)

@@ -22,12 +22,13 @@ extension CouchDBServer {
     func createDocument(in entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         let reply = try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
-            let element = try await self.parsed(bytes, exchange)
-            if let id = element["_id"]?.string, id.beginsExactly(with: "_local/") {
-                let local = try IncomingDocument(try Self.localRevision(in: element).1)
+            let sent = try await self.parsedDocument(bytes, exchange)
+            if let id = sent.element["_id"]?.string, id.beginsExactly(with: "_local/") {
+                guard !sent.isTooDeep else { throw CouchDBError.tooDeep }
+                let local = try IncomingDocument(try Self.localRevision(in: sent.element).1)
                 return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
             }
-            let document = try IncomingDocument(element, takenOut: contents.takenOut)
+            let document = try self.refusing(exchange) { try sent.document(takenOut: contents.takenOut) }
             let id = document.id ?? Self.newUUID()
             return try await self.save(document, id, contents, entry, exchange)
         }
@@ -42,10 +43,8 @@ extension CouchDBServer {
             return try await putParts(id, boundary, entry, exchange)
         }
         return try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
-            let document = try IncomingDocument(
-                try await self.parsed(bytes, exchange),
-                takenOut: contents.takenOut
-            )
+            let sent = try await self.parsedDocument(bytes, exchange)
+            let document = try self.refusing(exchange) { try sent.document(takenOut: contents.takenOut) }
             if let other = document.id { try IncomingDocument.check(other) }
             return try await self.save(document, id, contents, entry, exchange)
         }
@@ -59,14 +58,58 @@ extension CouchDBServer {
         _ exchange: Exchange
     ) async throws -> Reply {
         try IncomingDocument.check(id)
-        try check(document, id)
-        if !document.attachments.isEmpty {
-            try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
-        }
         let pins = BlobPins(entry.store.blobs)
-        let prepared = try DocumentSaving.prepare(document, id: id, contents, pins: pins)
+        let prepared = try refusing(exchange) {
+            try check(document, id)
+            if !document.attachments.isEmpty {
+                try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+            }
+            return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
+        }
         defer { withExtendedLifetime(pins) {} }
         return try await finish(prepared, entry, exchange)
+    }
+
+    private func isNewEdit(_ exchange: Exchange) throws(CouchDBError) -> Bool {
+        try exchange.query.flag("new_edits") ?? true
+    }
+
+    /// Runs a step of saving a document that was sent alone.
+    ///
+    /// - Throws: for a refused document, what its row in a batch would say. A replicator counts `forbidden` as the failure of one document, and
+    ///   stops after most other answers.
+    func refusing<Value>(_ exchange: Exchange, _ body: () throws -> Value) throws -> Value {
+        let isNewEdit = try isNewEdit(exchange)
+        do { return try body() } catch { throw Self.refusalAlone(error, isNewEdit: isNewEdit) }
+    }
+
+    /// The error with which a document that was sent alone is refused.
+    private static func refusalAlone(_ error: any Error, isNewEdit: Bool) -> any Error {
+        // Alone, what is too large is no more tried again than what is forbidden.
+        if let error = error as? CouchDBError, error.status == 413 { return error }
+        return refusal(for: error, isNewEdit: isNewEdit) ?? error
+    }
+
+    /// The text of a document that was sent alone.
+    struct SentDocument: Sendable {
+        let element: JSONElement
+        /// Whether it must not be decoded.
+        let isTooDeep: Bool
+
+        init(_ text: [UInt8]) throws(CouchDBError) {
+            (element, isTooDeep) = try CouchDBServer.parseBatch(text)
+        }
+
+        /// - Throws: ``CouchDBError`` for what is not a document.
+        func document(takenOut: TakenOutContents? = nil) throws(CouchDBError) -> IncomingDocument {
+            guard !isTooDeep else { throw .tooDeep }
+            return try IncomingDocument(element, takenOut: takenOut)
+        }
+    }
+
+    /// Parses the text of a document, as ``work(_:size:done:_:)`` does.
+    private func parsedDocument(_ bytes: [UInt8], _ exchange: Exchange) async throws -> SentDocument {
+        try await work(exchange, size: bytes.count, done: bytes.count) { try SentDocument(bytes) }
     }
 
     /// Saves a document whose content is stored, and answers.
@@ -74,7 +117,7 @@ extension CouchDBServer {
         -> Reply
     {
         var document = document
-        let isNewEdit = try exchange.query.flag("new_edits") ?? true
+        let isNewEdit = try isNewEdit(exchange)
         if let named = try namedRevision(exchange, document.history.first) {
             if document.history.first != named { document.history = [named] }
         }
@@ -84,10 +127,7 @@ extension CouchDBServer {
             revision = try await entry.write(prepared.change) {
                 try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
             }
-        } catch let error as CouchDBError where error.status == 413 {
-            // Alone, what is too large is no more tried again than what is forbidden.
-            throw error
-        } catch { throw Self.refusal(for: error, isNewEdit: isNewEdit) ?? error }
+        } catch { throw Self.refusalAlone(error, isNewEdit: isNewEdit) }
         if !isNewEdit { clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
         return saved(document.id, revision, isDeleted: document.isDeleted, entry, exchange)
     }

@@ -35,17 +35,17 @@ final class PartsReceiver {
     /// The maximum that it may inflate to, in bytes.
     private var maximumInflated: UInt64 = 0
 
-    /// Called with the document before its attachments are received.
-    private let check: (IncomingDocument) throws -> Void
+    /// Reads the document, and checks it before its attachments are received.
+    private let read: ([UInt8]) throws -> IncomingDocument
 
     init(
         boundary: String,
         blobs: BlobFiles,
         pins: BlobPins,
         limit: Int,
-        check: @escaping (IncomingDocument) throws -> Void
+        read: @escaping ([UInt8]) throws -> IncomingDocument
     ) {
-        self.check = check
+        self.read = read
         parser = MultipartParser(boundary: boundary)
         self.blobs = blobs
         self.pins = pins
@@ -179,8 +179,7 @@ final class PartsReceiver {
     private func end() throws {
         switch place {
         case .document(let text):
-            let document = try IncomingDocument(try CouchDBServer.parse(text))
-            try check(document)
+            let document = try read(text)
             self.document = document
             waiting = document.attachments.filter { if case .follows = $0.content { true } else { false } }
         case .attachment(let attachment, let writer):
@@ -217,9 +216,14 @@ extension CouchDBServer {
             blobs: entry.store.blobs,
             pins: pins,
             limit: settings.maximumDocumentSize
-        ) { document in
-            try self.check(document, id)
-            try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+        ) { text in
+            let sent = try SentDocument(text)
+            return try self.refusing(exchange) {
+                let document = try sent.document()
+                try self.check(document, id)
+                try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+                return document
+            }
         }
         for try await part in exchange.body {
             var part = part

@@ -5,6 +5,9 @@ import NIOCore
 /// Waits after each megabyte until the connection's event loop has processed what was written. Otherwise Hummingbird's writer accepts tens of megabytes
 /// before the loop reports that the socket is full.
 struct PacedWriter: ResponseBodyWriter {
+    /// The client went away, or its connection broke.
+    struct ClientIsGone: Error { let cause: any Error }
+
     private static let maximumBytes = 1 << 20
 
     private var base: any ResponseBodyWriter
@@ -16,11 +19,13 @@ struct PacedWriter: ResponseBodyWriter {
     }
 
     mutating func write(_ buffer: ByteBuffer) async throws {
-        try await base.write(buffer)
-        written += buffer.readableBytes
-        if written < Self.maximumBytes { return }
-        written = 0
-        try await eventLoop.submit {}.get()
+        do {
+            try await base.write(buffer)
+            written += buffer.readableBytes
+            if written < Self.maximumBytes { return }
+            written = 0
+            try await eventLoop.submit {}.get()
+        } catch { throw ClientIsGone(cause: error) }
     }
 
     consuming func finish(_ trailingHeaders: HTTPFields?) async throws {

@@ -79,8 +79,8 @@ struct Reply: Sendable {
         return unchanged
     }
 
-    /// The head to send. `isHead`: the body is left out; `eventLoop`: that of the connection.
-    func response(isHead: Bool, on eventLoop: any EventLoop) -> Response {
+    /// The head to send. `isHead`: the body is left out; `eventLoop`: that of the connection; `request`: what is answered, for the log.
+    func response(isHead: Bool, on eventLoop: any EventLoop, to request: String) -> Response {
         var fields = HTTPFields()
         for (name, value) in headers {
             guard let name = HTTPField.Name(name) else {
@@ -101,7 +101,10 @@ struct Reply: Sendable {
             if !isHead {
                 body = ResponseBody(contentLength: length) { writer in
                     var paced: any ResponseBodyWriter = PacedWriter(writer, on: eventLoop)
-                    try await stream(&paced)
+                    do { try await stream(&paced) } catch {
+                        CouchDBServer.logCut(error, in: request)
+                        throw (error as? PacedWriter.ClientIsGone)?.cause ?? error
+                    }
                     try await paced.finish(nil)
                 }
             }

@@ -117,7 +117,7 @@ extension CouchDBServer {
         }
     }
 
-    /// Parses a body in which a document that is nested too deeply does not concern the others.
+    /// Parses a body in which a document that is nested too deeply is refused like others, and does not concern them.
     ///
     /// - Returns: also whether something is nested so deeply that it must not be decoded.
     static func parseBatch(_ bytes: [UInt8]) throws(CouchDBError) -> (JSONElement, isDeep: Bool) {

@@ -6,7 +6,6 @@ import LoveseatStorage
 
 /// What is pulled: all leaves that are not here, with their histories (protocol/couchdb.md §3.1, §3.6).
 extension CouchDBSession {
-    private static let pageSize = 500
     /// When a continuous pull asks again for what could not be fetched.
     private static let firstRetryDelay = Duration.seconds(2)
     private static let maximumRetryDelay = Duration.seconds(600)
@@ -15,8 +14,9 @@ extension CouchDBSession {
         let lane = lanes[index]
         setBusy(true)
         try await retryUnreadable(lane)
+        lane.position = lane.checkpoint.checkpoint.remote
         let earlier = try failures(lane)
-        if lane.checkpoint.checkpoint.remote == nil {
+        if lane.position == nil {
             // Everything is listed anyway.
             lane.missing.insert(contentsOf: earlier)
         } else {
@@ -24,11 +24,7 @@ extension CouchDBSession {
         }
         var isWaiting = false
         while true {
-            var query = ChangesQuery(
-                lane.selection,
-                since: lane.checkpoint.checkpoint.remote,
-                limit: Self.pageSize
-            )
+            var query = ChangesQuery(lane.selection, since: lane.position, limit: ChangesQuery.pageSize)
             query.asksRevocations = plan.autoPurges
             if isWaiting { query.heartbeat = heartbeat }
             let begin = runtime.uptime()
@@ -45,9 +41,8 @@ extension CouchDBSession {
                 // A remote that does not wait is not asked all the time.
                 try await runtime.clock.sleep(for: .seconds(1))
             }
-            let next = page.end.lastSequence ?? page.changes.last?.sequence
             if page.isEmpty {
-                lane.checkpoint.advance(to: next)
+                if let next = page.next { advance(lane, to: next, past: []) }
                 if !isWaiting { try await retry(lane.missing.sorted, lane) }
                 if !plan.isContinuous {
                     await saveCheckpoint(lane, isLast: true)
@@ -66,16 +61,29 @@ extension CouchDBSession {
                 try Task.checkCancellation()
                 continue
             }
-            guard next != nil, next != query.since else {
-                throw LoveseatError(.remoteError, "the peer's list of changes does not go on")
-            }
             if isWaiting { setBusy(true) }
             isWaiting = false
-            note(page.unreadable, since: query.since, lane)
-            try await pull(page.changes, lane)
-            lane.checkpoint.advance(to: next)
+            try await pull(page, lane)
             await saveCheckpoint(lane)
         }
+    }
+
+    /// Pulls what a page lists, and goes on after it.
+    private func pull(_ page: RemoteDatabase.ChangesPage, _ lane: Lane) async throws {
+        // The sequence of the query is another one if the remote did not know it any more.
+        let since = lane.position
+        guard let next = page.next, next != since else {
+            throw LoveseatError(.remoteError, "the peer's list of changes does not go on")
+        }
+        report(page.unreadable, lane)
+        try await pull(page.changes, lane)
+        advance(lane, to: next, past: page.unreadable.map { $0.after ?? since })
+    }
+
+    /// Goes on after a sequence. The checkpoint follows, unless it is held. `places`: where rows are before it that could not be read.
+    private func advance(_ lane: Lane, to sequence: RemoteSequence, past places: [RemoteSequence?]) {
+        lane.position = sequence
+        lane.checkpoint.advance(to: sequence, past: places)
     }
 
     /// The next part of the feed; nil when it is time to ask again for what could not be fetched.
@@ -109,6 +117,7 @@ extension CouchDBSession {
                 throw failure.failure(of: "_changes")
             }
             lane.checkpoint = RemoteCheckpoint(Checkpoint(completed: lane.checkpoint.checkpoint.completed))
+            lane.position = nil
             var query = query
             query.since = nil
             return try await lane.remote.changes(query)
@@ -128,7 +137,8 @@ extension CouchDBSession {
         lane.missing = []
         if ids.isEmpty { return }
         lane.unsettled.subtract(DocumentSet(ids))
-        try await pull(try await lane.remote.changes(of: ids), lane)
+        let listed = try await lane.remote.changes(of: ids)
+        try await pull(listed.changes, lane)
         for id in lane.missing.sorted {
             let error = LoveseatError(
                 .httpNotFound,
@@ -137,24 +147,45 @@ extension CouchDBSession {
             report(id, lane, isPush: false, isDeleted: false, error: error)
         }
         lane.missing = []
+        // The row of a document that is not listed may be one that cannot be read.
+        let named = listed.isReadable ? DocumentSet(ids) : DocumentSet(listed.changes.map(\.documentID))
+        for id in ids where !named.contains(id) {
+            lane.unsettled.insert(id)
+            let error = LoveseatError(
+                .remoteError,
+                "the peer's list of changes cannot be read where this document may be: it is asked for again in the next run"
+            )
+            report(id, lane, isPush: false, isDeleted: false, error: error)
+        }
         try replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) }, in: lane.index)
     }
 
-    /// Reads those places of the feed again where rows could not be read in earlier sessions.
+    /// Reads those places of the feed again where rows could not be read in earlier sessions. A place is forgotten once its rows were read,
+    /// or are gone.
     private func retryUnreadable(_ lane: Lane) async throws {
-        let places = lane.checkpoint.unreadable
-        lane.checkpoint.unreadable = []
-        for place in places {
-            let query = ChangesQuery(lane.selection, since: place, limit: 100)
+        for place in lane.checkpoint.unreadable {
+            // No row of a place is further away from it than a page is long.
+            let query = ChangesQuery(lane.selection, since: place, limit: ChangesQuery.pageSize)
             let page = try await changes(query, of: lane)
-            note(page.unreadable, since: place, lane)
+            let known = lane.checkpoint.unreadable
+            // The remote does not know the sequence any more: everything is listed anew.
+            guard known.contains(place) else { return }
+            // The rows after the checkpoint's are listed again.
+            let end = lane.checkpoint.checkpoint.remote
+            let after = page.changes.map(\.sequence).drop { $0 != end }
+            let rows = page.unreadable.filter { row in !after.contains { $0 == row.after } }
             try await pull(page.changes, lane)
+            if page.isWhole {
+                lane.checkpoint.replaceUnreadable(place, with: rows.map { $0.after ?? place })
+            }
+            // The rows of other places are reported when these are read.
+            let noted = lane.checkpoint.unreadable.filter { !known.contains($0) }
+            report(rows.filter { row in row.after.map { noted.contains($0) } ?? true }, lane)
         }
     }
 
-    private func note(_ rows: [UnreadableChange], since: RemoteSequence?, _ lane: Lane) {
+    private func report(_ rows: [UnreadableChange], _ lane: Lane) {
         for row in rows {
-            lane.checkpoint.noteUnreadable(after: row.after ?? since)
             let error = LoveseatError(
                 .remoteError,
                 "this row of the peer's list of changes cannot be read (\(row.reason)): it is read again in the next run"

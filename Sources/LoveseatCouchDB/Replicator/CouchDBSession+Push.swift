@@ -151,8 +151,17 @@ extension CouchDBSession {
         )
         var bulk: [PushedLeaf] = []
         var singles: [PushedLeaf] = []
+        var outcomes: [Outcome] = []
         for document in page.documents {
-            let missing = answer[ExactText(document.record.id)] ?? MissingRevisions()
+            let missing: MissingRevisions
+            switch answer[ExactText(document.record.id)] {
+            // The remote lacks nothing of it.
+            case nil: continue
+            case .failure(let error)?:
+                outcomes.append(Outcome(document.record.id, error))
+                continue
+            case .success(let told)?: missing = told
+            }
             for branch in document.leaves where missing.missing.contains(ExactText(branch.id.text)) {
                 var leaf = PushedLeaf(document: document, branch: branch, known: missing.ancestors)
                 leaf.text = Self.render(leaf, form: .parts, store.blobs)
@@ -160,7 +169,6 @@ extension CouchDBSession {
             }
         }
         expect(bulk.count + singles.count, among: page.documents.count)
-        var outcomes: [Outcome] = []
         let batches = DocumentBatches.divide(bulk, count: Self.batchSize, bytes: Self.batchBytes) {
             $0.text.bytes.count
         }
@@ -228,6 +236,9 @@ extension CouchDBSession {
             self.bytes = bytes ?? leaf.text.bytes.count
             (self.error, self.isDoubtful) = (error, isDoubtful)
         }
+
+        /// A document that was not sent.
+        init(_ id: String, _ error: LoveseatError) { (self.id, bytes, self.error) = (id, 0, error) }
     }
 
     private struct PushTarget: Sendable {
@@ -258,7 +269,10 @@ extension CouchDBSession {
             return [try await writeAlone(leaf, leaf.text, to: target)]
         }
         do {
-            let refused = try await target.remote.write(leaves.map(\.text.bytes))
+            let refused = try await target.remote.write(
+                leaves.map(\.text.bytes),
+                of: DocumentSet(leaves.map(\.id))
+            )
             if let row = refused.first(where: \.lacksSpace) { throw row.failure }
             let outcomes = leaves.map { leaf in
                 let row = refused.first { row in

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -108,7 +109,11 @@ extension CouchDBSession {
             var results = try DocumentSaving.saveReplicated(accepted, in: lane.handle, transaction)[...]
             let inConflict = asksResolver ? try Self.inConflict(accepted, lane, transaction) : []
             return try zip(fetched, admitted).map { fetched, isAdmitted in
-                guard isAdmitted, let result = results.popFirst() else { return .filtered }
+                guard isAdmitted else { return .filtered }
+                guard let result = results.popFirst() else {
+                    impossible("a revision that was to be saved has no result")
+                    return .failed(LoveseatError(.unexpectedError, "it is asked for again in the next run"))
+                }
                 return try Self.outcome(result, hasConflict: inConflict.contains(fetched.document.id))
             }
         }

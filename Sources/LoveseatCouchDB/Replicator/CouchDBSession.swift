@@ -17,6 +17,8 @@ actor CouchDBSession: Replication {
         let selection: ChangesQuery.Selection
         let documentIDs: DocumentSet?
         var checkpoint = RemoteCheckpoint()
+        /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
+        var position: RemoteSequence?
         /// The revision of the remote's copy.
         var checkpointRevision: String?
         var saved: RemoteCheckpoint?

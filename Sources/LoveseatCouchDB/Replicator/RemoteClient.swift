@@ -40,10 +40,17 @@ struct RemoteResponse: Sendable {
 
     /// The error that the answer reports; of its body only the beginning is read.
     func failure() async -> RemoteFailure {
-        // The connection may break inside the body, and a proxy's page may be too long: the status says enough.
-        let bytes = (try? await bytes(limit: 64 << 10)) ?? []
+        var bytes: [UInt8] = []
+        var parts = body.makeAsyncIterator()
+        // If the connection breaks inside the body, the status and what came say enough.
+        while bytes.count < Self.maximumFailure, let part = try? await parts.next() {
+            bytes.append(contentsOf: part.readableBytesView.prefix(Self.maximumFailure - bytes.count))
+        }
         return RemoteFailure(status: status, body: bytes, retryAfter: retryAfter)
     }
+
+    /// How much is read of an answer that reports an error, in bytes.
+    private static let maximumFailure = 64 << 10
 }
 
 /// An answer that is longer than anything that is held in memory.

@@ -96,40 +96,53 @@ final class RemoteDatabase: Sendable {
         var changes: [RemoteChange] = []
         var unreadable: [UnreadableChange] = []
         var end: ChangesParser.End
+        /// Whether nothing is missing at its end: the answer was not cut.
+        var isWhole = true
 
         var isEmpty: Bool { changes.isEmpty && unreadable.isEmpty }
+        /// Where to go on; nil if the remote does not say so.
+        var next: RemoteSequence? { end.lastSequence ?? changes.last?.sequence }
+    }
+
+    /// Changes of some documents.
+    struct Listing: Sendable {
+        var changes: [RemoteChange] = []
+        /// Whether no row was unreadable, which may be that of any document.
+        var isReadable = true
     }
 
     /// Lists the changes of these documents, each as it is now; those that the remote does not list any more are left out.
-    func changes(of ids: [String]) async throws -> [RemoteChange] {
+    func changes(of ids: [String]) async throws -> Listing {
         let wanted = DocumentSet(ids)
-        var found: [RemoteChange] = []
+        var found = Listing()
         let groups = DocumentBatches.divide(ids, count: 100, bytes: 2_000) { $0.utf8.count + 4 }
         for group in groups {
-            do { found += try await pages(.documents(group), of: wanted) } catch let failure as RemoteFailure
-            {
+            do { try await list(.documents(group), of: wanted, &found) } catch let failure as RemoteFailure {
                 guard failure.lacksEndpoint else { throw failure.failure(of: "_changes") }
                 // A remote that cannot be asked for documents.
-                return try await pages(.all, of: wanted)
+                found = Listing()
+                try await list(.all, of: wanted, &found)
+                return found
             }
         }
         return found
     }
 
-    private func pages(_ selection: ChangesQuery.Selection, of wanted: DocumentSet) async throws
-        -> [RemoteChange]
-    {
-        var query = ChangesQuery(selection, since: nil, limit: 500)
-        var found: [RemoteChange] = []
+    private func list(
+        _ selection: ChangesQuery.Selection,
+        of wanted: DocumentSet,
+        _ found: inout Listing
+    ) async throws {
+        var query = ChangesQuery(selection, since: nil, limit: ChangesQuery.pageSize)
         while true {
             let page = try await changes(query)
             let matching = page.changes.filter { wanted.contains($0.documentID) }
-            found += matching
-            let next = page.end.lastSequence ?? page.changes.last?.sequence
+            found.changes += matching
+            if !page.unreadable.isEmpty { found.isReadable = false }
+            let next = page.next
             // A remote that ignores the list names all documents.
-            guard next != nil, next != query.since, !page.isEmpty,
-                matching.count < page.changes.count || page.changes.count >= query.limit
-            else { return found }
+            let mayGoOn = matching.count < page.changes.count || page.changes.count >= query.limit
+            guard next != nil, next != query.since, !page.isEmpty, mayGoOn || !page.isWhole else { return }
             query.since = next
         }
     }
@@ -163,33 +176,36 @@ final class RemoteDatabase: Sendable {
             return try await client.retrying {
                 let response = try await self.client.send(request, to: self.path)
                 guard response.status == 200 else { throw await response.failure() }
-                var parser = ChangesParser()
-                var changes: [RemoteChange] = []
-                do {
-                    for try await part in response.body {
-                        changes += try parser.receive(Array(part.readableBytesView))
-                        // A peer that ignores the limit is stopped; what it sent counts.
-                        if changes.count > 4 * query.limit + 1_000 { break }
-                    }
-                } catch { throw LoveseatError(http: error) }
-                // A peer or a proxy may cut the answer.
-                guard changes.count <= 4 * query.limit + 1_000, let end = try? parser.finish() else {
-                    // All rows that came are whole.
-                    guard let last = changes.last else {
-                        return ChangesPage(end: try parser.finish())
-                    }
-                    return ChangesPage(
-                        changes: changes,
-                        unreadable: parser.unreadable,
-                        end: ChangesParser.End(lastSequence: last.sequence, pending: nil)
-                    )
-                }
-                return ChangesPage(changes: changes, unreadable: parser.unreadable, end: end)
+                return try await Self.page(of: response, atMost: 4 * query.limit + 1_000)
             }
         } catch let error as LoveseatError where error.code == .timeout && query.heartbeat != nil {
             // TouchDB sends no heartbeats.
             return ChangesPage(end: ChangesParser.End(lastSequence: query.since, pending: nil))
         }
+    }
+
+    /// Reads an answer of `_changes`. `maximum`: how many rows are read of a peer that ignores the limit.
+    private static func page(of response: RemoteResponse, atMost maximum: Int) async throws -> ChangesPage {
+        var parser = ChangesParser()
+        var changes: [RemoteChange] = []
+        do {
+            for try await part in response.body {
+                changes += try parser.receive(Array(part.readableBytesView))
+                if parser.isFull || changes.count > maximum { break }
+            }
+        } catch { throw LoveseatError(http: error) }
+        // A peer or a proxy may cut the answer.
+        if changes.count <= maximum, let end = try? parser.finish() {
+            return ChangesPage(changes: changes, unreadable: parser.unreadable, end: end)
+        }
+        // All rows that came are whole.
+        guard let last = changes.last else { return ChangesPage(end: try parser.finish()) }
+        return ChangesPage(
+            changes: changes,
+            unreadable: parser.unreadable,
+            end: ChangesParser.End(lastSequence: last.sequence, pending: nil),
+            isWhole: false
+        )
     }
 
     // MARK: Reading
@@ -257,7 +273,11 @@ final class RemoteDatabase: Sendable {
                 blobs: blobs,
                 pins: pins,
                 limit: Self.maximumAnswer
-            ) { try Self.check($0, of: leaf) }
+            ) { text in
+                let document = try IncomingDocument(try CouchDBServer.parse(text))
+                try Self.check(document, of: leaf)
+                return document
+            }
             do {
                 for try await part in response.body { try receiver.receive(Array(part.readableBytesView)) }
             } catch let error as CouchDBError { throw error } catch let error as MultipartError {
@@ -276,23 +296,23 @@ final class RemoteDatabase: Sendable {
 
     // MARK: Writing
 
-    /// Asks which of these leaves the remote lacks.
+    /// Asks which of these leaves the remote lacks. Documents of which it lacks nothing are left out.
     func differences(_ leaves: [(id: String, revisions: [RevisionID])]) async throws
-        -> DocumentMap<MissingRevisions>
+        -> DocumentMap<Result<MissingRevisions, LoveseatError>>
     {
         guard !leaves.isEmpty else { return [:] }
         do {
             let answer = try await json(.differences(leaves), "_revs_diff", limit: Self.maximumAnswer)
-            return try MissingRevisions.read(answer)
+            return try MissingRevisions.read(answer, about: leaves)
         } catch let failure as RemoteFailure { throw failure.failure(of: "_revs_diff") }
     }
 
-    /// Writes documents without the content of attachments; returns those that were refused.
+    /// Writes documents without the content of attachments; returns those that were refused. `ids`: those of the documents.
     ///
     /// A failure that may be that of one of several documents is not tried again.
     ///
     /// - Throws: ``RemoteFailure`` if the batch as a whole was refused, perhaps for one of them.
-    func write(_ documents: [[UInt8]]) async throws -> [RefusedDocument] {
+    func write(_ documents: [[UInt8]], of ids: DocumentSet) async throws -> [RefusedDocument] {
         let isAlone = documents.count == 1
         do {
             let answer = try await json(
@@ -302,7 +322,7 @@ final class RemoteDatabase: Sendable {
                 tries: isAlone,
                 accepts: [417]
             )
-            return try RefusedDocument.read(answer)
+            return try RefusedDocument.read(answer, of: ids)
         } catch let failure as RemoteFailure {
             guard failure.refusesDocument || failure.isDoubtful || (failure.status == 501 && !isAlone) else {
                 throw failure.failure(of: "_bulk_docs")

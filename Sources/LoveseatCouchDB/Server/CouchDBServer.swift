@@ -92,7 +92,13 @@ final class CouchDBServer: Sendable {
         let isHead = request.method == .head
         var reply = await reply(to: request, channel, shown)
         finish(&reply, request)
-        let response = reply.response(isHead: isHead, on: channel.eventLoop)
+        // A query may have secrets in it.
+        let path = (request.head.path ?? "/").prefix { $0 != "?" }
+        let response = reply.response(
+            isHead: isHead,
+            on: channel.eventLoop,
+            to: "\(request.method.rawValue) \(path)"
+        )
         try await writer.write(response: response.head, body: response.body)
         if reply.closes { throw ConnectionEnd() }
     }
@@ -156,6 +162,22 @@ final class CouchDBServer: Sendable {
         if reply.status == 401, request.headers[.origin] == nil, reply.header("WWW-Authenticate") == nil {
             reply.headers += challenges().map { (name: $0[0], value: $0[1]) }
         }
+    }
+
+    /// Whether an error only means that the database was closed or deleted.
+    static func isEndOfDatabase(_ error: any Error) -> Bool {
+        if let error = error as? CouchDBError { return error == .noDatabase }
+        return LoveseatError(storage: error).code == .notOpen
+    }
+
+    /// Logs an error that cuts an answer. The client only sees that the answer has no end. A client that went away, and a database that was
+    /// closed or deleted, are not logged.
+    static func logCut(_ error: any Error, in request: String) {
+        if error is PacedWriter.ClientIsGone || error is CancellationError || isEndOfDatabase(error) {
+            return
+        }
+        let reason = (error as? CouchDBError)?.reason ?? "\(LoveseatError(storage: error))"
+        LogDomain.listener.log(.error, "the answer to \(request) was cut: \(reason)")
     }
 
     private static let failure = "the database could not be read or written: its log says why"

@@ -62,6 +62,12 @@ package struct CouchDBError: Error, Hashable, Sendable {
         default: invalidJSON
         }
     }
+    /// It is not known whether a document was stored. Peers send it again after this word.
+    package static let unknownResult = Self(
+        500,
+        "internal_server_error",
+        "it is not known whether the document was stored: send it again"
+    )
     package static let conflict = Self(409, "conflict", "Document update conflict.")
     package static let missing = notFound("missing")
     package static let deleted = notFound("deleted")

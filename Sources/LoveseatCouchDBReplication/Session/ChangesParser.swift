@@ -59,8 +59,8 @@ package struct ChangesParser: Sendable {
     /// The longest row that is passed over, in bytes.
     private static let maximumSkipped = 4 << 20
     private static let maximumRest = 64 << 10
-    /// The rows that cannot be read and are told of one by one.
-    private static let maximumUnreadable = 100
+    /// The maximum of rows in an answer that cannot be read: as many as a page has.
+    private static let maximumUnreadable = ChangesQuery.pageSize
 
     private var place = Place.outside
     /// The answer without its rows.
@@ -70,6 +70,8 @@ package struct ChangesParser: Sendable {
     private var last: RemoteSequence?
     /// The rows that could not be read, which are left out.
     package private(set) var unreadable: [UnreadableChange] = []
+    /// Whether more rows cannot be read than are held. No more of the answer is read.
+    package private(set) var isFull = false
     private var depth = 0
     private var isInString = false
     private var string = JSONStringBoundary()
@@ -83,7 +85,7 @@ package struct ChangesParser: Sendable {
     /// - Throws: `remoteError` for what is not an answer of `_changes`.
     package mutating func receive(_ bytes: [UInt8]) throws(LoveseatError) -> [RemoteChange] {
         var rows: [RemoteChange] = []
-        for byte in bytes {
+        for byte in bytes where !isFull {
             switch place {
             case .outside, .done: try readOutside(byte)
             case .rows: try readBetween(byte)
@@ -102,8 +104,14 @@ package struct ChangesParser: Sendable {
 
     /// Ends the answer.
     ///
-    /// - Throws: `webSocketAbnormalClose` if it was cut.
+    /// - Throws: `webSocketAbnormalClose` if it was cut; `remoteError` if it was not read to its end.
     package func finish() throws(LoveseatError) -> End {
+        guard !isFull else {
+            throw LoveseatError(
+                .remoteError,
+                "more than \(Self.maximumUnreadable) rows of the peer's list of changes cannot be read (\(unreadable.first?.reason ?? "")): repair them there"
+            )
+        }
         guard place == .done, depth == 0, let text = try? JSONElement(parsing: rest) else {
             throw LoveseatError(.webSocketAbnormalClose, "the peer's list of changes ended early")
         }
@@ -180,9 +188,11 @@ package struct ChangesParser: Sendable {
             last = change.sequence
             return change
         } catch { reason = (error as? LoveseatError)?.message ?? "\(error)" }
-        if unreadable.count < Self.maximumUnreadable {
-            unreadable.append(UnreadableChange(after: last, name: name, reason: reason))
+        guard unreadable.count < Self.maximumUnreadable else {
+            isFull = true
+            return nil
         }
+        unreadable.append(UnreadableChange(after: last, name: name, reason: reason))
         return nil
     }
 

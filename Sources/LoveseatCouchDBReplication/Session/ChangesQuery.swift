@@ -25,6 +25,9 @@ package struct ChangesQuery: Hashable, Sendable {
         }
     }
 
+    /// How many rows a replicator asks for at once.
+    package static let pageSize = 500
+
     package var selection: Selection
     /// Where to begin, as the remote gave it; nil for the beginning.
     package var since: RemoteSequence?

@@ -8,26 +8,68 @@ package struct MissingRevisions: Hashable, Sendable {
 
     package init() {}
 
-    /// Reads an answer of `_revs_diff`, by document.
+    /// Reads an answer of `_revs_diff`, by document. `asked`: what the remote was asked about.
     ///
-    /// - Throws: `remoteError` for anything else.
-    package static func read(_ answer: JSONElement) throws(LoveseatError) -> DocumentMap<MissingRevisions> {
+    /// The remote leaves out the documents of which it lacks nothing. What it says of any other one must be readable: a document that it lacks
+    /// would not be sent, and would count as sent.
+    ///
+    /// - Returns: for each document what the remote lacks, or `remoteError`.
+    /// - Throws: `remoteError` for an answer that is not about these documents.
+    package static func read(
+        _ answer: JSONElement,
+        about asked: [(id: String, revisions: [RevisionID])]
+    ) throws(LoveseatError) -> DocumentMap<Result<MissingRevisions, LoveseatError>> {
         guard answer.kind == .object else {
             throw LoveseatError(.remoteError, "the peer's answer to _revs_diff is not an object")
         }
-        var all: DocumentMap<MissingRevisions> = [:]
+        var known: DocumentMap<Set<ExactText>> = [:]
+        for (id, revisions) in asked {
+            known[ExactText(id), default: []].formUnion(revisions.map { ExactText($0.text) })
+        }
+        var all: DocumentMap<Result<MissingRevisions, LoveseatError>> = [:]
         for (id, entry) in answer.members {
-            guard let list = entry["missing"], list.kind == .array else { continue }
-            var missing = MissingRevisions()
-            missing.missing = Set(list.items.compactMap { $0.string.map { ExactText($0) } })
-            // An ancestor that cannot be read only costs that known attachments are sent again.
-            missing.ancestors =
-                entry["possible_ancestors"]?.items.compactMap { item in
-                    item.string.flatMap { try? RevisionText.parse($0) }
-                } ?? []
-            all[ExactText(id)] = missing
+            // Each document is named once: the entry is taken out.
+            guard let revisions = known.removeValue(forKey: ExactText(id)) else {
+                throw LoveseatError(
+                    .remoteError,
+                    "the peer's answer to _revs_diff names a document that it was not asked about, or names it twice: \"\(id)\""
+                )
+            }
+            all[ExactText(id)] = read(entry, of: revisions)
         }
         return all
+    }
+
+    /// Reads the entry of one document. `known`: the revisions about which the remote was asked.
+    private static func read(_ entry: JSONElement, of known: Set<ExactText>) -> Result<
+        MissingRevisions, LoveseatError
+    > {
+        func broken(_ why: String) -> Result<MissingRevisions, LoveseatError> {
+            let advice = "the peer is asked again in the next run"
+            return .failure(
+                LoveseatError(
+                    .remoteError,
+                    "the peer's answer to _revs_diff cannot be read: \(why): \(advice)"
+                )
+            )
+        }
+        guard let list = entry["missing"], list.kind == .array else {
+            return broken("it does not list what is missing")
+        }
+        var missing = MissingRevisions()
+        for item in list.items {
+            guard let text = item.string else { return broken("a missing revision is not text") }
+            guard known.contains(ExactText(text)) else {
+                return broken("it was not asked about the revision \"\(text)\"")
+            }
+            missing.missing.insert(ExactText(text))
+        }
+        // An ancestor that cannot be read only costs that known attachments are sent again.
+        missing.ancestors =
+            entry["possible_ancestors"]?.items.compactMap { item in
+                item.string.flatMap { try? RevisionText.parse($0) }
+            } ?? []
+        return .success(missing)
     }
 }
 
@@ -36,7 +78,7 @@ package struct BulkGetItem: Sendable {
     package let documentID: String
     /// The revisions that were found.
     package var documents: [JSONElement] = []
-    /// Why there are none, in CouchDB's word; nil if there are.
+    /// Why there are none, in CouchDB's word; nil if all were found.
     package var error: String?
 
     package init(documentID: String, error: String? = nil) {
@@ -54,12 +96,14 @@ package struct BulkGetItem: Sendable {
             }
             var item = BulkGetItem(documentID: id)
             for entry in docs.items {
-                if let document = entry["ok"] {
+                if let document = entry["ok"], document.kind == .object {
                     item.documents.append(document)
                 } else {
                     item.error = entry["error"]?["error"]?.string ?? "error"
                 }
             }
+            // A part of them would count as all of them.
+            if item.error != nil { item.documents = [] }
             items.append(item)
         }
         return items
@@ -103,18 +147,31 @@ package struct RefusedDocument: Hashable, Sendable {
         return LoveseatError(code, "the peer refused it: \(reason.isEmpty ? error : reason)")
     }
 
-    /// Reads an answer of `_bulk_docs`. Rows that report success are left out; a row that says neither is a failure.
+    /// Whether a row says that its document was stored, and nothing else.
+    private static func reportsSuccess(_ row: JSONElement) -> Bool {
+        func lacks(_ name: String) -> Bool { row[name]?.isNull ?? true }
+        guard lacks("error"), lacks("reason") else { return false }
+        if !lacks("status") {
+            guard let status = row["status"]?.int, (200..<300).contains(status) else { return false }
+        }
+        return lacks("ok") ? row["rev"]?.string != nil : row["ok"]?.bool == true
+    }
+
+    /// Reads an answer of `_bulk_docs`. Rows that report success are left out; a row that says neither is a failure. `ids`: the documents that
+    /// were sent.
     ///
-    /// - Throws: `remoteError` for anything else, such as a row that does not say of which document it is.
-    package static func read(_ answer: JSONElement) throws(LoveseatError) -> [RefusedDocument] {
+    /// - Throws: `remoteError` for anything else, such as a row that does not say of which of these documents it is.
+    package static func read(_ answer: JSONElement, of ids: DocumentSet) throws(LoveseatError)
+        -> [RefusedDocument]
+    {
         guard answer.kind == .array else {
             throw LoveseatError(.remoteError, "the peer's answer to _bulk_docs is not a list")
         }
         var refused: [RefusedDocument] = []
         for row in answer.items {
-            let hasError = row["error"].map { $0.kind != .null } ?? false
-            if !hasError, row["ok"]?.bool ?? (row["rev"]?.string != nil) { continue }
-            guard let id = row["id"]?.string else {
+            if reportsSuccess(row) { continue }
+            // A document whose refusal is not understood would count as stored.
+            guard let id = row["id"]?.string, ids.contains(id) else {
                 throw LoveseatError(
                     .remoteError,
                     "a row of the peer's answer to _bulk_docs cannot be read: \(JSONText(canonical: row.value).description.prefix(200))"

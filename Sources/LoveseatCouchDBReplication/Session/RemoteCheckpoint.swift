@@ -11,8 +11,10 @@ package struct RemoteCheckpoint: Hashable, Sendable {
     /// Whether the remote keeps no copy, since this peer may not write there.
     package var isAlone = false
 
-    /// Where rows are that could not be read: the sequences before them, nil for the beginning.
-    package var unreadable: [RemoteSequence?] = []
+    /// Where rows are that could not be read and that the checkpoint has passed: the sequences before them, nil for the beginning.
+    package private(set) var unreadable: [RemoteSequence?] = []
+    /// Whether there are more such rows than are remembered: the checkpoint stays before the others.
+    package private(set) var isHeld = false
 
     private static let maximumEarlier = 20
     private static let maximumUnreadable = 100
@@ -29,10 +31,20 @@ package struct RemoteCheckpoint: Hashable, Sendable {
             } ?? []
     }
 
-    /// Remembers where a row is that could not be read.
-    package mutating func noteUnreadable(after sequence: RemoteSequence?) {
-        if unreadable.count >= Self.maximumUnreadable || unreadable.contains(sequence) { return }
-        unreadable.append(sequence)
+    /// Places and others, each once; nil if these are more than are remembered.
+    private static func combined(_ places: [RemoteSequence?], _ others: [RemoteSequence?])
+        -> [RemoteSequence?]?
+    {
+        var places = places
+        for other in others where !places.contains(other) { places.append(other) }
+        return places.count <= maximumUnreadable ? places : nil
+    }
+
+    /// Forgets a place that was read again. `rest`: the places of the rows there that could still not be read. A place whose rows need more
+    /// room than there is stays.
+    package mutating func replaceUnreadable(_ place: RemoteSequence?, with rest: [RemoteSequence?]) {
+        guard let places = Self.combined(unreadable.filter { $0 != place }, rest) else { return }
+        unreadable = places
     }
 
     /// `time`: Unix time in seconds, for people.
@@ -44,10 +56,17 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         return JSONText(canonical: value)
     }
 
-    /// Replaces the remote sequence, and remembers the last one.
-    package mutating func advance(to sequence: RemoteSequence?) {
-        // A page without changes may repeat the sequence, and a peer may leave it out.
-        guard let sequence, sequence != checkpoint.remote else { return }
+    /// Replaces the remote sequence, and remembers the last one. `places`: where rows are on the way that could not be read. If there is no room
+    /// for them, the checkpoint is held, and stays where it is from now on.
+    package mutating func advance(to sequence: RemoteSequence, past places: [RemoteSequence?] = []) {
+        if isHeld { return }
+        guard let places = Self.combined(unreadable, places) else {
+            isHeld = true
+            return
+        }
+        unreadable = places
+        // A page without changes may repeat the sequence.
+        guard sequence != checkpoint.remote else { return }
         if let last = checkpoint.remote {
             earlier = Array(([last] + earlier.filter { $0 != last }).prefix(Self.maximumEarlier))
         }
@@ -61,12 +80,14 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         joined.isAlone = false
         joined.checkpoint.completed = checkpoint.completed.intersection(theirs.checkpoint.completed)
         joined.checkpoint.completed.insert(0)
-        guard let ours = checkpoint.remote, let other = theirs.checkpoint.remote else {
+        if let ours = checkpoint.remote, let other = theirs.checkpoint.remote {
+            if ours == other || theirs.earlier.contains(ours) { return joined }
+            joined.checkpoint.remote = earlier.contains(other) ? other : nil
+        } else {
             joined.checkpoint.remote = nil
-            return joined
         }
-        if ours == other || theirs.earlier.contains(ours) { return joined }
-        joined.checkpoint.remote = earlier.contains(other) ? other : nil
+        // Everything is listed anew.
+        if joined.checkpoint.remote == nil { joined.unreadable = [] }
         return joined
     }
 }

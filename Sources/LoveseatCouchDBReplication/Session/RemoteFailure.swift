@@ -14,8 +14,12 @@ package struct RemoteFailure: Error, Hashable, Sendable {
         self.status = status
         self.retryAfter = retryAfter
         let element = try? JSONElement(parsing: body)
-        error = element?["error"]?.string ?? ""
-        reason = element?["reason"]?.string ?? Self.sentence(body) ?? ""
+        func text(_ name: String) -> String? {
+            guard let element else { return CutObject.string(name, in: body) }
+            return element[name]?.string
+        }
+        error = text("error") ?? ""
+        reason = text("reason") ?? Self.sentence(body) ?? ""
     }
 
     /// A short text that is not JSON: it comes from a server that is not a CouchDB, or from a proxy.
@@ -56,10 +60,14 @@ package struct RemoteFailure: Error, Hashable, Sendable {
     /// The code for a remote whose disk is full.
     static let fullDisk = LoveseatError.Code(10_507)
 
+    /// The maximum of a reason that is shown to people, in characters: some servers add what their program did.
+    private static let maximumShown = 500
+
     /// The error of a replication. `what`: what was asked for, such as `_bulk_docs`.
     package func failure(of what: String) -> LoveseatError {
         var text = reason.isEmpty ? (error.isEmpty ? "HTTP \(status)" : error) : reason
         if text.hasSuffix(".") { text.removeLast() }
+        if text.count > Self.maximumShown { text = text.prefix(Self.maximumShown) + "…" }
         var code = LoveseatError.Code(10_000 + status)
         var advice = ""
         switch status {
