@@ -20,6 +20,8 @@ extension DocumentStore {
             let changes = ChangeHub()
             var transactions = configuration(options, cacheSize: options.cacheSize)
             transactions.targetQueue = markedQueue(changes)
+            // A transaction that cannot be rolled back is an error of the next call, and not the end of the program.
+            transactions.allowsUnsafeTransactions = true
             let pool = try DatabasePool(path: file, configuration: transactions)
             try prepare(pool, options: options)
             var readOnly = configuration(options, cacheSize: options.cacheSize)

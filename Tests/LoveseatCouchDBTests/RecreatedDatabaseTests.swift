@@ -53,6 +53,39 @@ struct RecreatedDatabaseTests {
     }
 
     @Test(arguments: [ReplicatorType.push, .pushAndPull])
+    func `a checkpoint that comes late, to a database that was made anew, is not believed`(
+        _ type: ReplicatorType
+    ) async throws {
+        let served = try await ServedDatabase { $0.allowsDatabaseCreation = true }
+        _ = try await served.call("PUT", "/other")
+        let active = try ActiveSide()
+        let collection = try active.collection
+        for number in 0..<4 {
+            var document = Document(id: "own\(number)")
+            try collection.save(&document)
+        }
+        let port = try #require(served.listener.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/other"))
+        func run() async throws {
+            let replicator = Replicator(try active.configuration(CouchDBEndpoint(url: url), type))
+            replicator.start()
+            #expect(await replicator.waitUntilStopped().error == nil)
+        }
+        try await run()
+        let listed = try await served.call("GET", "/other/_local_docs?include_docs=true").json
+        var checkpoint = try #require(listed["rows"]?[0]?["doc"])
+        let id = try #require(checkpoint["_id"]?.string)
+        checkpoint["_rev"] = nil
+        for _ in 0..<2 {
+            #expect(try await served.call("DELETE", "/other").status == 200)
+            #expect(try await served.call("PUT", "/other").status == 201)
+            #expect(try await served.call("PUT", "/other/\(id)", checkpoint).status == 201)
+            try await run()
+            #expect(try await served.call("GET", "/other").json["doc_count"]?.int == 4)
+        }
+    }
+
+    @Test(arguments: [ReplicatorType.push, .pushAndPull])
     func `a peer of Couchbase's protocol pushes everything to a collection that was made anew`(
         _ type: ReplicatorType
     )

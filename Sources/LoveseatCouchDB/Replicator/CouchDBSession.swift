@@ -12,6 +12,8 @@ actor CouchDBSession: Replication {
         let name: CollectionName
         let handle: CollectionHandle
         let remote: RemoteDatabase
+        /// The remote's database, as ``RemoteDatabase/instance()`` tells it apart.
+        var instance: String?
         let checkpointID: String
         let rules: CollectionRules
         let selection: ChangesQuery.Selection
@@ -153,7 +155,9 @@ actor CouchDBSession: Replication {
         var opened: [Lane] = []
         var left: [(lane: Lane, error: LoveseatError)] = []
         for lane in lanes {
-            do { try await lane.remote.open(creates: creates) } catch let error as LoveseatError {
+            do { lane.instance = try await lane.remote.open(creates: creates) } catch let error
+                as LoveseatError
+            {
                 guard Self.lacksDatabase.contains(error.code) else { throw error }
                 left.append((lane, error))
                 continue
@@ -186,7 +190,13 @@ actor CouchDBSession: Replication {
         guard case .failure(let error) = result, !(isStopping && error is CancellationError) else {
             return isStopping ? nil : omission
         }
-        return isStopping ? nil : Self.failure(of: error)
+        return isStopping ? nil : ended(by: Self.failure(of: error))
+    }
+
+    /// A database that was there is not missing for ever: somebody may be making it anew. The next session finds out.
+    private func ended(by error: LoveseatError) -> LoveseatError {
+        guard plan.isContinuous, error.code == .httpNotFound else { return error }
+        return LoveseatError(.webSocketAbnormalClose, error.message)
     }
 
     /// Nothing: the database knows what is pending, and this wire has no more to say.
@@ -277,6 +287,7 @@ actor CouchDBSession: Replication {
     private static let saveInterval = Duration.seconds(5)
 
     private func readCheckpoint(_ lane: Lane) async throws {
+        defer { lane.checkpoint.instance = lane.instance }
         if plan.reset != .none { return }
         defer { lane.saved = lane.checkpoint }
         let stored = try replica.checkpoint(of: lane.index).body.map { RemoteCheckpoint(JSONElement($0)) }
@@ -285,11 +296,18 @@ actor CouchDBSession: Replication {
             lane.checkpointRevision = found?["_rev"]?.string
             // No session with this remote has saved a checkpoint here: the remote's copy alone proves nothing.
             guard let stored else { return }
-            lane.checkpoint = stored.joined(with: found.map { RemoteCheckpoint($0) })
+            let theirs = found.map { RemoteCheckpoint($0) }
+            if stored.isAboutAnother(than: lane.instance)
+                || theirs?.isAboutAnother(than: lane.instance) == true
+            {
+                return
+            }
+            lane.checkpoint = stored.joined(with: theirs)
         } catch let failure as RemoteFailure {
             guard let stored, stored.isAlone, (400..<500).contains(failure.status), !failure.isLockedOut,
                 failure.status != 429
             else { throw failure.failure(of: "_local") }
+            if stored.isAboutAnother(than: lane.instance) { return }
             lane.checkpoint = stored
         }
     }
@@ -340,9 +358,21 @@ actor CouchDBSession: Replication {
         }
     }
 
-    /// Whether a checkpoint that this session read or saved is there no more. A server does not say so when another one is saved.
+    /// Whether the database was made anew, or a checkpoint that this session read or saved is there no more. A server does not say so when
+    /// another one is saved.
     private func hasLostCheckpoint(_ lane: Lane) async -> Bool {
-        guard plan.isContinuous, lane.checkpointRevision != nil else { return false }
-        do { return try await lane.remote.checkpoint(lane.checkpointID) == nil } catch { return false }
+        guard plan.isContinuous else { return false }
+        do {
+            if let instance = lane.instance, let now = try await lane.remote.instance(),
+                !now.isExactly(instance)
+            {
+                return true
+            }
+            guard lane.checkpointRevision != nil else { return false }
+            return try await lane.remote.checkpoint(lane.checkpointID) == nil
+        } catch {
+            // Nothing is known then, and saving fails as well.
+            return false
+        }
     }
 }

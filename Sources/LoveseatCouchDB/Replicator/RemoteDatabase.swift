@@ -49,17 +49,27 @@ final class RemoteDatabase: Sendable {
         }
     }
 
+    /// What tells the database from one that is made anew under its name: CouchDB 3 and Loveseat say when it was created, in a string. Others say
+    /// when they were started, in microseconds or as a number.
+    func instance() async throws -> String? {
+        let text = try await json(.information, "the database", limit: 1 << 20)["instance_start_time"]?.string
+        return text.flatMap { $0.utf8.elementsEqual("0".utf8) || $0.utf8.count > 12 ? nil : $0 }
+    }
+
     /// Looks for the database, and creates it if it is wanted.
-    func open(creates: Bool) async throws {
-        do { _ = try await json(.information, "the database", limit: 1 << 20) } catch let failure
-            as RemoteFailure
-        {
+    ///
+    /// - Returns: as ``instance()``.
+    func open(creates: Bool) async throws -> String? {
+        do { return try await instance() } catch let failure as RemoteFailure {
             guard failure.status == 404, creates else { throw failure.failure(of: path) }
             do { _ = try await json(.creation, "the creation of \(path)", limit: 1 << 20) } catch let failure
                 as RemoteFailure
             {
                 // Somebody else was faster.
                 guard failure.status == 412 else { throw failure.failure(of: "the creation of \(path)") }
+            }
+            do { return try await instance() } catch let failure as RemoteFailure {
+                throw failure.failure(of: path)
             }
         }
     }

@@ -10,6 +10,8 @@ package struct RemoteCheckpoint: Hashable, Sendable {
     package var earlier: [RemoteSequence] = []
     /// Whether the remote keeps no copy, since this peer may not write there.
     package var isAlone = false
+    /// The remote's database that it is about; nil if that cannot be told from one that is made anew under the same name.
+    package var instance: String?
 
     /// Where rows are that could not be read and that the checkpoint has passed: the sequences before them, nil for the beginning.
     package private(set) var unreadable: [RemoteSequence?] = []
@@ -25,6 +27,7 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         checkpoint = Checkpoint(json)
         earlier = json["earlier"]?.items.prefix(Self.maximumEarlier).map { RemoteSequence($0) } ?? []
         isAlone = json["alone"]?.bool ?? false
+        instance = json["instance"]?.string
         unreadable =
             json["unreadable"]?.items.prefix(Self.maximumUnreadable).map {
                 $0.isNull ? nil : RemoteSequence($0)
@@ -52,8 +55,15 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         var value = JSONElement(checkpoint.json(time: time)).value
         if !earlier.isEmpty { value["earlier"] = .array(earlier.map(\.json)) }
         if isAlone { value["alone"] = true }
+        if let instance { value["instance"] = .string(instance) }
         if !unreadable.isEmpty { value["unreadable"] = .array(unreadable.map { $0?.json ?? .null }) }
         return JSONText(canonical: value)
+    }
+
+    /// Whether it is about another database than this one. A save that was on its way when the database was deleted may have come to the new one.
+    package func isAboutAnother(than instance: String?) -> Bool {
+        guard let instance, let own = self.instance else { return false }
+        return !own.isExactly(instance)
     }
 
     /// Replaces the remote sequence, and remembers the last one. `places`: where rows are on the way that could not be read. If there is no room
