@@ -88,6 +88,7 @@ final class ControlServer: Sendable {
             }
             let reason = errno
             if reason == EINTR || reason == ECONNABORTED { continue }
+            // `close` has ended the socket.
             guard shortages.contains(reason) else { return }
             if !isShort {
                 isShort = true

@@ -152,7 +152,7 @@ final class RemoteDatabase: Sendable {
             let next = page.next
             // A remote that ignores the list names all documents.
             let mayGoOn = matching.count < page.changes.count || page.changes.count >= query.limit
-            guard next != nil, next != query.since, !page.isEmpty, mayGoOn || !page.isWhole else { return }
+            if next == nil || next == query.since || page.isEmpty || (page.isWhole && !mayGoOn) { return }
             query.since = next
         }
     }

@@ -46,8 +46,7 @@ package struct RemoteCheckpoint: Hashable, Sendable {
     /// Forgets a place that was read again. `rest`: the places of the rows there that could still not be read. A place whose rows need more
     /// room than there is stays.
     package mutating func replaceUnreadable(_ place: RemoteSequence?, with rest: [RemoteSequence?]) {
-        guard let places = Self.combined(unreadable.filter { $0 != place }, rest) else { return }
-        unreadable = places
+        if let places = Self.combined(unreadable.filter { $0 != place }, rest) { unreadable = places }
     }
 
     /// `time`: Unix time in seconds, for people.

@@ -371,7 +371,7 @@ extension DocumentStore {
         guard let connection = db.sqliteConnection else {
             throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
         }
-        guard sqlite3_get_autocommit(connection) == 0 else { return }
+        if sqlite3_get_autocommit(connection) != 0 { return }
         guard let failure = failedRollback.withLock({ $0 }) else { throw isNested(call) }
         let cause = LoveseatError(storage: failure)
         throw LoveseatError(
