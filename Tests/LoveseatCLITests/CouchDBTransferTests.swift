@@ -33,7 +33,7 @@ struct CouchDBTransferTests {
         )
         let imported = try folder.run("import", "db", "--from-couchdb", "dump", "--json", "-c", "some.trips")
         #expect(
-            imported.lines == [#"{"documents":2,"unchanged":0,"replaced":0}"#],
+            imported.lines == [#"{"documents":2,"replaced":0,"unchanged":0}"#],
             "\(imported.errors)"
         )
         #expect(try folder.run("ls", "db", "-c", "some.trips").lines.count == 1)

@@ -164,7 +164,7 @@ struct ImportTests {
     }
 
     private func counts(_ documents: Int, unchanged: Int = 0) -> String {
-        #"{"documents":\#(documents),"unchanged":\#(unchanged),"replaced":0}"#
+        #"{"documents":\#(documents),"replaced":0,"unchanged":\#(unchanged)}"#
     }
 
     @Test func `documents that did not change get no revision, whatever their text`() throws {

@@ -21,50 +21,37 @@ import NIOCore
 public final class CouchDBListener: Sendable {
     /// The configuration with which the listener was created.
     public let config: CouchDBListenerConfiguration
-    private let running = NIOLockedValueBox<Running?>(nil)
-    private let advertising = ListenerAdvertising()
-    /// Held while the listener starts or stops, so that calls take effect in order.
-    private let lifecycle = AsyncLock()
+    private let life = ListenerLife<Service>()
 
-    private struct Running: Sendable {
-        /// Nil while the port is another listener's.
-        let channel: (any Channel)?
+    private struct Service: Sendable {
         let server: CouchDBServer
         let connections: OpenConnections
-        var port: UInt16
-        var urls: [URL]
-        let identity: TLSIdentity?
     }
 
     /// Creates a listener. It listens when it is started.
     public init(_ config: CouchDBListenerConfiguration) { self.config = config }
 
     /// The port on which the listener accepts connections; nil while it is not running.
-    public var port: UInt16? { running.withLockedValue { $0?.port } }
+    public var port: UInt16? { life.running?.port }
 
     /// The URLs of the server, without a database's name, one for each address of this host, with those for this host alone last; nil
     /// while it is not running.
     ///
     /// While the listener is advertised, a URL with its host name in the domain `local` follows.
-    public var urls: [URL]? {
-        running.withLockedValue { running in
-            guard let running else { return nil }
-            return running.urls + ListenerAddresses.url(in: running.urls, host: advertising.host)
-        }
-    }
+    public var urls: [URL]? { life.urls }
 
     /// The name under which the listener is advertised; nil while it is not, and until it is known that no other service has the name.
-    public var advertisedName: String? { advertising.name }
+    public var advertisedName: String? { life.advertising.name }
 
     /// A feed of whether and under which name the listener is advertised. It begins with the current state, and ends when the listener
     /// stops. A slow consumer misses intermediate states, but not the last one.
-    public var advertisements: Feed<AdvertisementState> { advertising.states }
+    public var advertisements: Feed<AdvertisementState> { life.advertising.states }
 
     /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
-    public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
+    public var tlsIdentity: TLSIdentity? { life.running?.identity }
 
     /// The number of open connections.
-    public var connectionCount: Int { running.withLockedValue { $0?.connections.count } ?? 0 }
+    public var connectionCount: Int { life.running?.service.connections.count ?? 0 }
 
     /// Starts to accept connections. Does nothing if the listener is running, or if the task is cancelled while it waits for the end of
     /// ``stop()``.
@@ -72,15 +59,21 @@ public final class CouchDBListener: Sendable {
     /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work; `crypto` for an identity that cannot be used or
     ///   stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
-        guard await lifecycle.acquire() else { throw LoveseatError(network: CancellationError()) }
-        defer { lifecycle.release() }
-        if running.withLockedValue({ $0 != nil }) { return }
+        do {
+            try await life.alone {
+                // It runs already.
+                if life.running == nil { try await startAlone() }
+            }
+        } catch { throw LoveseatError(network: error) }
+    }
+
+    private func startAlone() async throws {
         try Self.check(config)
         let identity = try chooseIdentity()
         try config.database.adopt(self)
         do { try await listen(identity) } catch {
             config.database.release(self)
-            throw LoveseatError(network: error)
+            throw error
         }
     }
 
@@ -129,14 +122,16 @@ public final class CouchDBListener: Sendable {
             patience: 15,
             minimumTLSVersion: config.minimumTLSVersion
         )
-        let server = try await makeServer(config, door, identity)
-        let connections = OpenConnections()
+        let service = Service(
+            server: try await makeServer(config, door, identity),
+            connections: OpenConnections()
+        )
         let channel = try await door.bind(
             interface: config.networkInterface,
             port: Int(config.port),
-            install: installer(server, connections)
+            install: installer(service)
         )
-        do { try run(channel, server, connections, identity) } catch {
+        do { try run(channel, service, identity) } catch {
             // It may be closed already, and the error that ended the start is the one to report.
             try? await channel.close().get()
             throw error
@@ -157,7 +152,7 @@ public final class CouchDBListener: Sendable {
             authenticates: config.authenticator != nil,
             allowsOwnPages: true
         )
-        requests.changingNames = { [advertising] in advertising.host.map { [$0] } ?? [] }
+        requests.changingNames = { [advertising = life.advertising] in advertising.host.map { [$0] } ?? [] }
         var settings = CouchDBServer.Settings(requests: requests)
         settings.policy = config.accessPolicy
         settings.incomingFilter = config.incomingFilter
@@ -194,10 +189,10 @@ public final class CouchDBListener: Sendable {
     }
 
     /// What puts the handlers of HTTP into the pipeline of a new connection.
-    private func installer(_ server: CouchDBServer, _ connections: OpenConnections) -> PipelineInstaller {
+    private func installer(_ service: Service) -> PipelineInstaller {
         let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
         return { channel, shown in
-            connections.add(channel)
+            service.connections.add(channel)
             // Attachments come in larger pieces than requests.
             try channel.syncOptions?.setOption(
                 .recvAllocator,
@@ -209,7 +204,7 @@ public final class CouchDBListener: Sendable {
             )
             let http = HTTP1Channel(
                 responder: { request, writer, channel in
-                    try await server.respond(request, writer, channel, shown)
+                    try await service.server.respond(request, writer, channel, shown)
                 },
                 configuration: .init(idleTimeout: idle)
             )
@@ -223,15 +218,10 @@ public final class CouchDBListener: Sendable {
         }
     }
 
-    private func run(
-        _ channel: any Channel,
-        _ server: CouchDBServer,
-        _ connections: OpenConnections,
-        _ identity: TLSIdentity?
-    ) throws {
+    private func run(_ channel: any Channel, _ service: Service, _ identity: TLSIdentity?) throws {
         let port = UInt16(channel.localAddress?.port ?? 0)
         let urls = try Self.urls(config.networkInterface, port, isSecure: identity != nil)
-        try advertising.begin(config.advertise) {
+        try life.advertising.begin(config.advertise) {
             AdvertisedListener(
                 // Of several databases, the alphabetically first one.
                 databaseName: config.databases?.keys.min() ?? config.database.name,
@@ -244,21 +234,15 @@ public final class CouchDBListener: Sendable {
             )
         }
         LogDomain.listener.log(.info, "\(config.database.name): listening for CouchDB's wire on port \(port)")
-        running.withLockedValue {
-            $0 = Running(
-                channel: channel,
-                server: server,
-                connections: connections,
-                port: port,
-                urls: urls,
-                identity: identity
-            )
-        }
-        channel.closeFuture.whenComplete { [weak self] _ in
-            // A listener that is gone has stopped.
-            guard let self else { return }
-            Task { await self.stopAlone(ifAccepting: channel) }
-        }
+        let running = ListenerLife.Running(
+            channel: channel,
+            service: service,
+            port: port,
+            urls: urls,
+            identity: identity
+        )
+        // A listener that is gone has stopped.
+        life.begin(running) { [weak self] in await self?.stopAlone(ifAccepting: $0) }
     }
 
     private static func urls(_ networkInterface: String?, _ port: UInt16, isSecure: Bool) throws -> [URL] {
@@ -273,7 +257,7 @@ public final class CouchDBListener: Sendable {
 
     /// Call this after the access policy's answers change. Feeds that are open follow the new answers; documents that a client gains
     /// arrive when those change next. Does nothing without an access policy.
-    public func accessChanged() { running.withLockedValue { $0?.server }?.visibleCounts.forget() }
+    public func accessChanged() { life.running?.service.server.visibleCounts.forget() }
 
     /// Stops accepting connections, ends the replications that clients started, and closes open connections.
     ///
@@ -283,30 +267,11 @@ public final class CouchDBListener: Sendable {
 
     /// `closed`: the port that was closed, by the system or by a stop; the listener may have been started again since.
     private func stopAlone(ifAccepting closed: (any Channel)? = nil) async {
-        guard await lifecycle.acquire() else {
-            return impossible("the task that stops the listener was cancelled")
+        await life.stop(ifAccepting: closed) { stopped in
+            await stopped.service.server.jobs.stop()
+            await stopped.service.connections.closeAll()
+            config.database.release(self)
         }
-        defer { lifecycle.release() }
-        let stopped = running.withLockedValue { running -> Running? in
-            if let closed, running?.channel !== closed { return nil }
-            defer { running = nil }
-            return running
-        }
-        // The listener was not running, or was stopped while this call waited.
-        guard let stopped else { return }
-        if closed != nil {
-            LogDomain.listener.log(
-                .error,
-                "port \(stopped.port) was closed, because accepting connections failed: start the listener again"
-            )
-        }
-        await advertising.end()
-        // The system may have closed it already.
-        try? await stopped.channel?.close().get()
-        await stopped.server.jobs.stop()
-        await stopped.connections.closeAll()
-        LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
-        config.database.release(self)
     }
 }
 
@@ -314,9 +279,11 @@ extension CouchDBListener: PortGuest {
     package var protocols: [String] { ["c"] }
 
     package func open(_ port: SharedPort) async throws -> PipelineInstaller {
-        guard await lifecycle.acquire() else { throw CancellationError() }
-        defer { lifecycle.release() }
-        guard running.withLockedValue({ $0 == nil }) else {
+        try await life.alone { try await openAlone(port) }
+    }
+
+    private func openAlone(_ port: SharedPort) async throws -> PipelineInstaller {
+        guard life.running == nil else {
             throw LoveseatError(
                 .invalidParameter,
                 "the listener for CouchDB's wire is running already: it has one port"
@@ -330,21 +297,22 @@ extension CouchDBListener: PortGuest {
         try Self.check(shared)
         try config.database.adopt(self)
         do {
-            let server = try await makeServer(shared, port.door, port.identity)
-            let connections = OpenConnections()
-            running.withLockedValue {
-                $0 = Running(
+            let service = Service(
+                server: try await makeServer(shared, port.door, port.identity),
+                connections: OpenConnections()
+            )
+            life.begin(
+                ListenerLife.Running(
                     channel: nil,
-                    server: server,
-                    connections: connections,
+                    service: service,
                     port: 0,
                     urls: [],
                     identity: port.identity
                 )
-            }
-            return { [weak self, install = installer(server, connections)] channel, shown in
+            )
+            return { [weak self, install = installer(service)] channel, shown in
                 // It may have been stopped by itself.
-                guard self?.running.withLockedValue({ $0?.server === server }) == true else {
+                guard self?.life.running?.service.server === service.server else {
                     return channel.close(promise: nil)
                 }
                 try install(channel, shown)
@@ -358,10 +326,7 @@ extension CouchDBListener: PortGuest {
     package func began(at port: UInt16, on networkInterface: String?) throws {
         let isSecure = tlsIdentity != nil
         let urls = try Self.urls(networkInterface, port, isSecure: isSecure)
-        running.withLockedValue {
-            $0?.port = port
-            $0?.urls = urls
-        }
+        life.note(port: port, urls: urls)
     }
 
     package func end() async { await stop() }
@@ -371,7 +336,7 @@ extension CouchDBListener: DatabaseService {
     package func endWithDatabase() async { await stop() }
 
     package var replicationTasks: [ReplicationTask] {
-        guard let server = running.withLockedValue({ $0?.server }) else { return [] }
+        guard let server = life.running?.service.server else { return [] }
         return server.jobs.tasks + server.clients.tasks
     }
 }

@@ -24,18 +24,7 @@ public final class URLEndpointListener: Sendable {
     /// The configuration with which the listener was created.
     public let config: URLEndpointListenerConfiguration
     private let registry = PeerRegistry()
-    private let advertising = ListenerAdvertising()
-    private let running = NIOLockedValueBox<Running?>(nil)
-    /// Held while the listener starts or stops, so that calls take effect in order.
-    private let lifecycle = AsyncLock()
-
-    private struct Running: Sendable {
-        let channel: any Channel
-        let peers: PassiveReplicator
-        let port: UInt16
-        let urls: [URL]
-        let identity: TLSIdentity?
-    }
+    private let life = ListenerLife<PassiveReplicator>()
 
     /// Creates a listener. It listens when it is started.
     public init(_ config: URLEndpointListenerConfiguration) { self.config = config }
@@ -44,35 +33,30 @@ public final class URLEndpointListener: Sendable {
     public convenience init(config: URLEndpointListenerConfiguration) { self.init(config) }
 
     /// The port on which the listener accepts connections; nil while it is not running.
-    public var port: UInt16? { running.withLockedValue { $0?.port } }
+    public var port: UInt16? { life.running?.port }
 
     /// The URLs at which peers can reach the listener, one for each address of this host, with those for this host alone last; nil
     /// while it is not running.
     ///
     /// While the listener is advertised, a URL with its host name in the domain `local` follows. Only hosts that resolve such names can
     /// use it.
-    public var urls: [URL]? {
-        running.withLockedValue { running in
-            guard let running else { return nil }
-            return running.urls + ListenerAddresses.url(in: running.urls, host: advertising.host)
-        }
-    }
+    public var urls: [URL]? { life.urls }
 
     /// The name under which the listener is advertised; nil while it is not, and until it is known that no other service has the name.
     ///
     /// It differs from the name in ``URLEndpointListenerConfiguration/advertise`` if that is in use, by a number at its end.
-    public var advertisedName: String? { advertising.name }
+    public var advertisedName: String? { life.advertising.name }
 
     /// A feed of whether and under which name the listener is advertised. It begins with the current state, and ends when the listener
     /// stops. A slow consumer misses intermediate states, but not the last one.
-    public var advertisements: Feed<AdvertisementState> { advertising.states }
+    public var advertisements: Feed<AdvertisementState> { life.advertising.states }
 
     /// The identity that the listener shows to clients; nil while it is not running, and without TLS.
-    public var tlsIdentity: TLSIdentity? { running.withLockedValue { $0?.identity } }
+    public var tlsIdentity: TLSIdentity? { life.running?.identity }
 
     /// The current number of connections.
     public var status: ConnectionStatus {
-        let counts = running.withLockedValue { $0?.peers.counts } ?? (0, 0)
+        let counts = life.running?.service.counts ?? (0, 0)
         return ConnectionStatus(connectionCount: UInt64(counts.0), activeConnectionCount: UInt64(counts.1))
     }
 
@@ -86,13 +70,15 @@ public final class URLEndpointListener: Sendable {
     ///   the port); `crypto` for an identity that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that
     ///   does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
-        guard await lifecycle.acquire() else { throw LoveseatError(network: CancellationError()) }
-        defer { lifecycle.release() }
-        try await startAlone()
+        do {
+            try await life.alone {
+                // It runs already.
+                if life.running == nil { try await startAlone() }
+            }
+        } catch { throw LoveseatError(network: error) }
     }
 
     private func startAlone() async throws(LoveseatError) {
-        if running.withLockedValue({ $0 != nil }) { return }
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
         try RequestPolicy.check(origins: config.origins)
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
@@ -184,7 +170,7 @@ public final class URLEndpointListener: Sendable {
             isSecure: !config.disableTLS,
             databaseName: databaseName
         )
-        try advertising.begin(config.advertise) {
+        try life.advertising.begin(config.advertise) {
             AdvertisedListener(
                 databaseName: databaseName,
                 ownName: database.name,
@@ -196,20 +182,15 @@ public final class URLEndpointListener: Sendable {
             )
         }
         LogDomain.listener.log(.info, "\(databaseName): listening on port \(port)")
-        running.withLockedValue {
-            $0 = Running(
-                channel: channel,
-                peers: peers,
-                port: port,
-                urls: urls,
-                identity: identity
-            )
-        }
-        channel.closeFuture.whenComplete { [weak self] _ in
-            // A listener that is gone has stopped.
-            guard let self else { return }
-            Task { await self.stopAlone(ifAccepting: channel) }
-        }
+        let running = ListenerLife.Running(
+            channel: channel,
+            service: peers,
+            port: port,
+            urls: urls,
+            identity: identity
+        )
+        // A listener that is gone has stopped.
+        life.begin(running) { [weak self] in await self?.stopAlone(ifAccepting: $0) }
     }
 
     /// Call this after the access policy's answers change.
@@ -219,7 +200,7 @@ public final class URLEndpointListener: Sendable {
     /// an access policy.
     public func accessChanged() async {
         // A listener that does not run has no connected peers.
-        guard let peers = running.withLockedValue({ $0?.peers }) else { return }
+        guard let peers = life.running?.service else { return }
         await finishing { await peers.accessChanged() }
     }
 
@@ -252,31 +233,12 @@ public final class URLEndpointListener: Sendable {
 
     /// `closed`: the port that was closed, by the system or by a stop; the listener may have been started again since.
     private func stopAlone(ifAccepting closed: (any Channel)? = nil) async {
-        guard await lifecycle.acquire() else {
-            return impossible("the task that stops a listener was cancelled")
+        await life.stop(ifAccepting: closed) { stopped in
+            await (config.sharesPortWith as? any PortGuest)?.end()
+            await stopped.service.stop()
+            registry.finish()
+            config.collections.first?.database.release(self)
         }
-        defer { lifecycle.release() }
-        let stopped = running.withLockedValue { running -> Running? in
-            if let closed, running?.channel !== closed { return nil }
-            defer { running = nil }
-            return running
-        }
-        // The listener was stopped before, or was not started.
-        guard let stopped else { return }
-        if closed != nil {
-            LogDomain.listener.log(
-                .error,
-                "port \(stopped.port) was closed, because accepting connections failed: start the listener again"
-            )
-        }
-        await advertising.end()
-        // The port may be closed already: an error of accepting closes it.
-        try? await stopped.channel.close().get()
-        await (config.sharesPortWith as? any PortGuest)?.end()
-        await stopped.peers.stop()
-        registry.finish()
-        LogDomain.listener.log(.info, "stopped listening on port \(stopped.port)")
-        config.collections.first?.database.release(self)
     }
 
     private func chooseIdentity() throws(LoveseatError) -> TLSIdentity? {
@@ -303,7 +265,7 @@ public final class URLEndpointListener: Sendable {
             authenticates: config.authenticator != nil,
             allowsOwnPages: false
         )
-        policy.changingNames = { [advertising] in advertising.host.map { [$0] } ?? [] }
+        policy.changingNames = { [advertising = life.advertising] in advertising.host.map { [$0] } ?? [] }
         let pipeline = ListenerPipeline(
             databaseName: databaseName,
             policy: policy,
