@@ -1,7 +1,7 @@
 import Foundation
 import LoveseatPlatform
 
-/// What fuzzers feed to a listener of CouchDB's wire, over real connections: whatever comes, there is an answer, and it is not that the
+/// The fuzz targets for a listener of CouchDB's wire, over real connections. Every input gets an answer, and the answer is not that the
 /// listener failed.
 public enum CouchDBFuzzTargets {
     /// All targets by the names that `FUZZ` and the folders of `Fuzzing/FailCases` have.
@@ -12,7 +12,7 @@ public enum CouchDBFuzzTargets {
 
     private static let basic = ("Authorization", "Basic YTph")
 
-    /// A whole request, of whatever bytes.
+    /// A whole request of any bytes.
     public static func http(_ bytes: [UInt8]) {
         if bytes.allSatisfy({ $0 == 0x0D || $0 == 0x0A }) { return }
         guard let client = server.client else { preconditionFailure("the listener to fuzz has no port") }
@@ -184,11 +184,11 @@ public enum CouchDBFuzzTargets {
         _ headers: [(String, String)],
         _ body: [UInt8]? = nil
     ) {
-        // A broken connection is no answer either.
+        // A broken connection is not an answer either.
         guard let answer = try? server.client?.send(method, path, headers, body: body) else {
             preconditionFailure("a listener does not answer to \(method) \(path): \(shown(body))")
         }
-        // 501 and 503 say what is the matter.
+        // 501 and 503 name the reason.
         precondition(
             (200..<500).contains(answer.status) || [501, 503].contains(answer.status),
             "a listener answers \(answer.status) to \(method) \(path) with \(shown(body)): \(answer.text)"

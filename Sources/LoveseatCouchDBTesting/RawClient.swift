@@ -154,7 +154,7 @@ package struct RawClient: Sendable {
     }
 }
 
-/// Runs what blocks on a thread of its own.
+/// Runs blocking code on a thread of its own.
 package func offPool<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Result { try body() }) }

@@ -4,8 +4,8 @@ import LoveseatModel
 
 /// A peer that is advertised on this network.
 ///
-/// Anybody on the network can advertise anything. What is said here helps to find and to show a peer; trust comes from a pin or from
-/// pairing only.
+/// Anybody on the network can advertise anything. The properties help to find and to show a peer; trust comes from a pin or from pairing
+/// only.
 public struct DiscoveredPeer: Hashable, Sendable, Identifiable {
     /// The ``peerID``, with ` c` for a listener of CouchDB's wire; or for a peer without one its name and type.
     public var id: String { found.key }
@@ -73,7 +73,7 @@ public struct DiscoveredPeer: Hashable, Sendable, Identifiable {
     }
 }
 
-/// What has happened to a peer.
+/// An event of a peer: it is there, changes, or is gone.
 public enum PeerEvent: Hashable, Sendable {
     /// The peer is there.
     case found(DiscoveredPeer)

@@ -58,12 +58,12 @@ struct Resolver {
     static let firstOrdinaryPort: UInt16 = 1_024
     /// After the first answer, how long to wait for those of other links.
     private static let patience = Duration.milliseconds(100)
-    /// The most addresses that are tried.
+    /// The maximum number of addresses that are tried.
     private static let maximumAddresses = 16
 
     let origin: DiscoveryOrigin
 
-    /// Resolves all services of a peer. Who pretends to be the peer is among them, and does not replace it.
+    /// Resolves all services of a peer. The service of an impostor is among them, and does not replace the peer's own.
     func addresses(of services: [ServiceName], timeout: Duration, name: String) async throws -> [PeerAddress]
     {
         let provider = try await origin.provider
@@ -118,7 +118,7 @@ struct Resolver {
         return found
     }
 
-    /// The addresses that are on a link of this host: what a record says must not lead connections elsewhere.
+    /// The addresses that are on a link of this host: a record must not lead connections elsewhere.
     private static func candidates(_ locations: [MulticastNode.Location]) -> [(Int, PeerAddress)] {
         let interfaces = HostAddresses.interfaces(all: true)
         var found: [(Int, PeerAddress)] = []

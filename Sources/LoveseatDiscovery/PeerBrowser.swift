@@ -13,10 +13,10 @@ private import Synchronization
 /// }
 /// ```
 ///
-/// Each iterator begins with the peers that are there. The search ends when the browser and its iterators are released. At most 512 peers are
-/// reported. On Apple's systems, an app needs `NSLocalNetworkUsageDescription`, and each type in `NSBonjourServices`.
+/// Each iterator begins with the peers that are there. The search ends when the browser and its iterators are released. At most 512 peers
+/// are reported. On Apple's systems, an app needs `NSLocalNetworkUsageDescription`, and each type in `NSBonjourServices`.
 public struct PeerBrowser: AsyncSequence, Sendable {
-    /// What has happened to a peer.
+    /// An event of a peer.
     public typealias Element = PeerEvent
     /// Iterating never throws.
     public typealias Failure = Never

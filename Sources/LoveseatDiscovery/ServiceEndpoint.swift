@@ -35,8 +35,8 @@ public struct ServiceEndpoint: BLIPEndpoint {
     /// Whether to connect with ``ReplicatorConfiguration/acceptOnlySelfSignedServerCertificate``, which accepts the certificate of anybody
     /// who takes the peer's name. The default is false.
     public var allowsUnpinned = false
-    /// Whether to connect without TLS to a peer that does not offer it, unless a certificate is pinned or ``trustOnFirstUse`` is set. The default is false. Others on
-    /// the network can read everything then, and pretend to be the peer.
+    /// Whether to connect without TLS to a peer that does not offer it, unless a certificate is pinned or ``trustOnFirstUse`` is set. The
+    /// default is false. Others on the network can read everything then, and pretend to be the peer.
     public var allowsInsecure = false
     /// Whether to connect to ports below 1,024. The default is false, so that nobody leads connections to other services.
     public var allowsPrivilegedPorts = false

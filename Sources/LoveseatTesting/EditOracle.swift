@@ -3,10 +3,10 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Knows of every edit in a history what its author had seen, and so what may be left in the end (docs/decisions/0001).
+/// Knows which edits the author of each edit in a history had seen, and so which versions may be left in the end (docs/decisions/0001).
 ///
-/// An edit is superseded if another one's author knew it. What is left must be an edit that nobody superseded; it may be
-/// deleted only if some deletion was not superseded, and then no unsuperseded live edit may be of a document that no such
+/// An edit is superseded if the author of another edit knew it. The version that is left must be an edit that nobody superseded. It may be
+/// deleted only if some deletion was not superseded, and then every live edit that was not superseded must be of a document that such a
 /// deletion was about.
 final class EditOracle {
     private struct Edit {
@@ -20,11 +20,11 @@ final class EditOracle {
         var superseded: Set<Int>
         /// It was purged by the only peer that knew it.
         var isGone = false
-        /// Somebody purged it. What is made anew there takes its place everywhere (docs/decisions/0001).
+        /// Somebody purged it. A document that is made anew there takes its place everywhere (docs/decisions/0001).
         var isPurged = false
     }
 
-    /// What is known of one document, by everybody.
+    /// The knowledge of all peers about one document.
     private struct History {
         var edits: [Edit] = []
         /// The edits that each peer knows.
@@ -40,7 +40,7 @@ final class EditOracle {
         /// The edits that made a revision which somebody else had made before.
         var twins: [RevisionID: [Int]] = [:]
         var origins: [RevisionID: RevisionID] = [:]
-        /// Origins that a copy made one document.
+        /// The sets of origins that copies made one document.
         var united: [Set<RevisionID>] = []
 
         /// A peer lost edits, which are gone if no other one knows them.
@@ -63,8 +63,8 @@ final class EditOracle {
             restsOn[revision] = edits[next].superseded.union([next])
         }
 
-        /// A peer lost what it knew. What it had decided against with an edit is so from now on only where somebody else was told that with
-        /// the edit: a hub's line does not tell it.
+        /// A peer lost its knowledge. An edit that its own edit superseded stays superseded only if a peer that holds the latter was told
+        /// so: a hub's line does not tell it.
         mutating func untell(_ peer: Int, _ lost: Set<Int>) {
             for number in lost where edits[number].author == peer {
                 let revision = edits[number].revision
@@ -77,21 +77,21 @@ final class EditOracle {
             }
         }
 
-        /// The revisions that somebody superseded. Edits that made the same revision, as two people do who begin a document with the
-        /// same content, count as one: what is an ID made of content cannot tell them apart.
+        /// The revisions that somebody superseded. Edits that made the same revision count as one, as when two people begin a document with
+        /// the same content: the ID of the revision is made of the content, and cannot tell them apart.
         func superseded(among edits: [Int]) -> Set<RevisionID> {
             let held = held.values.reduce(into: Set()) { $0.formUnion($1) }
             var below: [RevisionID: Set<RevisionID>] = [:]
             for number in edits {
                 let edit = self.edits[number]
-                // Where only copies of a revision are left, nobody knows more than they tell.
+                // Where only copies of a revision are left, nobody knows more than the copies tell.
                 let forgotten = held.contains(edit.revision) ? [] : untold[edit.revision] ?? []
                 below[edit.revision, default: []].formUnion(
                     edit.superseded.subtracting(forgotten).map { self.edits[$0].revision }
                 )
             }
             return below.reduce(into: []) { superseded, entry in
-                // Somebody made a revision again on purpose after it had been superseded: then neither is.
+                // If somebody made a revision again on purpose after it had been superseded, neither of the two is superseded.
                 let (revision, others) = entry
                 superseded.formUnion(
                     others.filter { $0 != revision && below[$0]?.contains(revision) != true }
@@ -99,8 +99,8 @@ final class EditOracle {
             }
         }
 
-        /// The edits by which others made a revision too, as far as a tree shows what they decided against. `seen`: what the peer
-        /// knows otherwise.
+        /// The edits by which others made the same revision, if a tree shows everything that they decided against. `seen`: the edits that
+        /// the peer knows otherwise.
         func shownTwins(of id: RevisionID, in tree: RevisionTree, _ seen: Set<Int>) -> [Int] {
             guard let twins = twins[id], !twins.isEmpty else { return [] }
             let decided = tree.closed.union(tree.superseded).union([id])
@@ -135,11 +135,11 @@ final class EditOracle {
     /// A peer has stored something of a document.
     func note(_ peer: Int, _ key: String, _ tree: RevisionTree) {
         var history = histories[key] ?? History()
-        // Another document took the place of one that the hub had deleted: what nobody else heard of is lost.
+        // A hub keeps one line. If another document took the place of a deleted one, edits that no other peer knows are lost.
         let line = hubs.contains(peer) ? Set(tree.current.map { tree.line($0.id) } ?? []) : nil
         let before = history.known[peer] ?? []
         var known = line == nil ? before : []
-        // What came without its content cannot be passed on, and neither can what lies below only that.
+        // A revision that came without its content cannot be passed on, and neither can ancestors of such revisions only.
         let awaited = tree.nodes.keys.filter { tree.awaitsBody(of: $0) }
         var unheld = Set(awaited.flatMap { tree.line($0) })
         if !awaited.isEmpty {
@@ -156,7 +156,7 @@ final class EditOracle {
         history.held[peer] = line ?? (history.held[peer] ?? []).union(tree.nodes.keys)
         history.decided[peer] = tree.closed.union(tree.superseded)
         if line != nil { history.lose(before.subtracting(known)) }
-        // It was on its way when the only peer that had it purged it.
+        // The edit was in flight when the only peer that had it purged it.
         for number in known where history.edits[number].isGone { history.edits[number].isGone = false }
         if let current = tree.current?.id, history.restsOn[current] == nil {
             history.restsOn[current] = known
@@ -170,11 +170,11 @@ final class EditOracle {
         guard let revision = tree.current, revision.id != base, let body = revision.body else { return }
         var history = histories[key] ?? History()
         let known = history.known[peer] ?? []
-        // Who begins a document with the content with which one began that was purged here goes on with that one.
+        // A document that begins with the same content as one that was purged here continues that one.
         let first = base ?? tree.line(revision.id).last ?? revision.id
         let origin = history.origins[first] ?? tree.line(first).last ?? first
         let number = history.edits.count
-        // What came without its content was seen all the same.
+        // A revision that came without its content was seen all the same.
         let seen = hubs.contains(peer) ? tree.line(revision.id) : Array(tree.nodes.keys)
         let superseded = seen.reduce(into: known) {
             if $1 != revision.id { $0.formUnion(history.restsOn[$1] ?? []) }
@@ -218,8 +218,8 @@ final class EditOracle {
             return true
         }
         history.united.append(united)
-        // Nobody wrote it. A reader sees what the hub had, what it is a copy of, and of which document that is, and not all that its
-        // maker knows.
+        // A copy is not an edit. It tells its reader what the hub had, the original, and the document of the original, but not everything
+        // that its maker knows.
         func edits(on line: [RevisionID]) -> Set<Int> {
             line.reduce(into: []) { $0.formUnion(history.restsOn[$1] ?? []) }
         }
@@ -235,7 +235,7 @@ final class EditOracle {
         histories[key] = history
     }
 
-    /// A purge forgets what only that peer knew.
+    /// A purge forgets the edits that only that peer knew.
     func purged(_ peer: Int, _ key: String) {
         // The peer knew of no edit of the document.
         guard var history = histories[key], let mine = history.known.removeValue(forKey: peer) else { return }
@@ -246,7 +246,7 @@ final class EditOracle {
         histories[key] = history
     }
 
-    /// What a peer knows, by document.
+    /// A peer's knowledge, by document.
     struct Knowledge {
         fileprivate var edits: [String: Set<Int>] = [:]
         fileprivate var revisions: [String: Set<RevisionID>] = [:]
@@ -261,7 +261,7 @@ final class EditOracle {
         )
     }
 
-    /// A peer went back to what it knew before. What nobody else had heard of is lost, and nobody promised otherwise.
+    /// A peer went back to its earlier knowledge. Edits that no other peer had heard of are lost, which is not a mistake.
     func forgot(_ peer: Int, allBut left: Knowledge) {
         for key in histories.keys {
             guard var history = histories[key] else { continue }
@@ -276,7 +276,7 @@ final class EditOracle {
         }
     }
 
-    /// A line for each edit of a document, for whoever looks into a finding.
+    /// Returns a line for each edit of a document, to look into a finding.
     func account(of key: String) -> String {
         guard let history = histories[key] else { return "no edits" }
         let lines = history.edits.enumerated().map { number, edit in
@@ -295,7 +295,7 @@ final class EditOracle {
         )
     }
 
-    /// What is wrong with what is left of a document; nil if nothing is.
+    /// Returns the problem with the version of a document that is left; nil if there is none.
     ///
     /// `body`: nil for a document that is deleted everywhere.
     func judge(_ key: String, isDeleted: Bool, body: JSONText?) -> String? {
@@ -317,7 +317,8 @@ final class EditOracle {
             return standing.isEmpty
                 ? nil : "UNDELETED \(key): it is deleted, and every deletion had been superseded"
         }
-        // Of two who made the same revision one purged it: it is one, and a peer that makes anything anew closes it.
+        // If two peers made the same revision and one of them purged it, the revision counts as purged: a peer that makes anything anew
+        // closes it.
         let purged = Set(history.edits.filter(\.isPurged).map(\.revision))
         let isLost = standing.contains { number in
             let edit = history.edits[number]

@@ -1,11 +1,11 @@
-/// What a test waits for and cannot be told did not become so in time.
+/// The error of a condition that a test waited for, and that was not met in time.
 package struct NotInTime: Error, CustomStringConvertible {
     package let description: String
 }
 
-/// Asks until something is so, for at most a number of seconds.
+/// Waits until a condition is met, for at most a number of seconds.
 ///
-/// - Throws: ``NotInTime``; what the closure throws.
+/// - Throws: ``NotInTime``; the error of the closure.
 package func eventually(
     within seconds: Int = 30,
     _ what: String = "it",

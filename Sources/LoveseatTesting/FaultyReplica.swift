@@ -187,7 +187,7 @@ final class FaultyReplica: ReplicaLayer {
         return (try? JSONText(bytes)) ?? text
     }
 
-    /// With a delta against what the base never said.
+    /// The revision with a delta against a body that the base never had.
     private static func stale(_ outgoing: OutgoingRevision) -> OutgoingRevision {
         guard case .found(var content) = outgoing, let base = content.deltaBase else { return outgoing }
         var value = JSONElement(base.body).value

@@ -10,7 +10,7 @@ import NIOPosix
 import NIOWebSocket
 
 extension FuzzTargets {
-    /// What a client sends to a listener on a new connection: it gets an answer, whatever it is.
+    /// Bytes that a client sends to a listener on a new connection: every input gets an answer.
     public static func http(_ bytes: [UInt8]) {
         // Empty lines before a request are ignored. The process may have no descriptors left for the sockets.
         guard bytes.contains(where: { $0 != 0x0D && $0 != 0x0A }), let (near, far) = socketPair() else {
@@ -57,7 +57,7 @@ extension FuzzTargets {
         return socketpair(AF_UNIX, type, 0, &pair) == 0 ? (pair[0], pair[1]) : nil
     }
 
-    /// What a server answers to the request for a WebSocket: it is one, or there is an error.
+    /// A server's answer to the request for a WebSocket: it opens one, or there is an error.
     public static func response(_ bytes: [UInt8]) {
         let channel = EmbeddedChannel()
         let outcome = channel.eventLoop.makePromise(of: WebSocketClient.Outcome.self)
@@ -100,14 +100,14 @@ extension FuzzTargets {
     }
 }
 
-/// What one end of a WebSocket makes of what it receives.
+/// The results of one end of a WebSocket for the bytes that it receives.
 private struct WebSocketTranscript: Equatable {
     private static let largestMessage = 600
 
     var messages: [[UInt8]] = []
     var texts: [[UInt8]] = []
     var end: LoveseatError?
-    /// What it sends, but for a client's, which is masked at random.
+    /// The bytes that it sends; empty for a client, which masks them at random.
     var sent: [UInt8] = []
 
     init(_ pieces: [ArraySlice<UInt8>], isClient: Bool) {

@@ -26,8 +26,8 @@ extension FuzzTargets {
         converse(remote: 1, bytes) { ReplicationSession(active: plan, store: $0) }
     }
 
-    /// What a peer says of a document's history, and the same bytes as a stored tree. What is taken in has a current revision,
-    /// says the same again, and is read from the disk as it was written.
+    /// A peer's description of a document's history, and the same bytes as a stored tree. A tree that is accepted has a current revision,
+    /// describes itself in the same way again, and is read from the disk as it was written.
     public static func tree(_ bytes: [UInt8]) {
         let body = JSONText(canonical: ["a": 1])
         if let stored = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 }) { examine(stored) }
@@ -94,7 +94,7 @@ private final class HostileConversation {
 
     private let store: DocumentStore
     private let line: PuppetLine
-    /// What the session has asked.
+    /// The session's requests that have no answer yet.
     private var questions: [UInt64] = []
 
     /// `remote`: the number of the remote database; nil for the passive side.
@@ -164,7 +164,7 @@ private final class HostileConversation {
         return true
     }
 
-    /// Whatever the fuzzer says, its peer can read the driver's answers.
+    /// Runs a step of the conversation. The fuzzer's peer can read the driver's answers, whatever the fuzzer says.
     private func hear(_ answers: () throws -> Void) {
         do { try answers() } catch { preconditionFailure("the driver says what no peer can read: \(error)") }
     }

@@ -4,7 +4,7 @@ import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 
-/// What fuzzers feed: each takes any bytes, and traps only where Loveseat is wrong.
+/// The fuzz targets: each takes any bytes, and traps only where Loveseat is wrong.
 public enum FuzzTargets {
     /// All targets by the names that `FUZZ` and the folders of `Fuzzing/FailCases` have.
     public static let named: [String: @Sendable ([UInt8]) -> Void] = [
@@ -29,8 +29,8 @@ public enum FuzzTargets {
         _ = BlobReference.all(in: text)
     }
 
-    /// Frames, each with its length in two bytes before it, as they might arrive from a hostile peer. What is buffered
-    /// stays within the limits.
+    /// Frames, each with its length in two bytes before it, as they might arrive from a hostile peer. Buffered bytes stay within the
+    /// limits.
     public static func blip(_ bytes: [UInt8]) {
         var limits = BLIPLimits()
         limits.largestMessage = 1 << 16
@@ -51,8 +51,8 @@ public enum FuzzTargets {
         _ = connection.disconnect()
     }
 
-    /// Two documents and a delta, one in each piece: the delta is applied to the first or refused, and what turns the first
-    /// into the second is found.
+    /// Two documents and a delta, one in each piece. The delta is applied to the first document or refused, and a delta from the first
+    /// document to the second is found.
     public static func delta(_ bytes: [UInt8]) {
         // Pieces that are not JSON are left out.
         let values = pieces(of: bytes).compactMap { try? JSONElement(parsing: $0).value }

@@ -76,7 +76,8 @@ package final class Lifeline: Sendable {
 
 /// This process holds so many descriptors that Foundation's `Process` would read beyond its list of them, and might crash.
 package struct TooManyDescriptors: Error, CustomStringConvertible {
-    /// As many entries of `/proc/self/fd` as one buffer of `readdir` holds for certain (32 kB, at most 32 bytes each), less some for other threads.
+    /// As many entries of `/proc/self/fd` as one buffer of `readdir` holds for certain (32 kB, at most 32 bytes each), less some for other
+    /// threads.
     static let limit = 900
 
     let open: Int

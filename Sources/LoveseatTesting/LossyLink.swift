@@ -38,7 +38,7 @@ public final class LossyLink: Sendable {
         )
     }
 
-    /// What both ends of a connection share.
+    /// The state that both ends of a connection share.
     private final class Wire: Sendable {
         static let limit = 64 << 20
         private let left: Mutex<Int>

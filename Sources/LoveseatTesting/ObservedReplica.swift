@@ -20,7 +20,8 @@ final class ObservedReplica: ReplicaLayer {
         (self.inner, self.owner, self.oracle, self.inspect) = (inner, owner, oracle, inspect)
     }
 
-    /// What a call came to know has been noted with the calls before: a durable write only adds that a copy was made.
+    /// Runs a call, and tells the oracle if it wrote durably. The knowledge on the disk was noted with earlier calls: the write itself only
+    /// adds that a copy was made.
     private func noting<Answer>(_ call: () throws(LoveseatError) -> Answer) throws(LoveseatError) -> Answer {
         let durableWrites = owner.store.durableWriteCount
         defer { if owner.store.durableWriteCount != durableWrites { owner.reachedDisk(oracle) } }

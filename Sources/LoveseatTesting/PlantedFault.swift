@@ -1,8 +1,8 @@
 import LoveseatBLIPReplication
 import LoveseatModel
 
-/// A mistake that replication could make. The simulator must notice every one of them; if it does not, what it says
-/// of the others is worth nothing.
+/// A mistake that replication could make. The simulator must notice every one of them; otherwise its findings about the others are worth
+/// nothing.
 public enum PlantedFault: String, CaseIterable, Sendable {
     /// A received document is answered as stored and is not.
     case dropReceivedDocument

@@ -27,7 +27,7 @@ package struct MessageReader {
     }
 }
 
-/// What two real peers said over one connection, message by message in the order of arrival.
+/// The messages of two real peers over one connection, in the order of arrival.
 package struct RecordedConversation: Sendable {
     package struct Entry: Sendable {
         package let isActive: Bool

@@ -34,10 +34,10 @@ package final class ScriptedGateway: BLIPEndpoint {
         }
     }
 
-    /// What it does.
+    /// The gateway's behaviour, which a test sets, and the messages that it has heard.
     package struct Script: Sendable {
         package var feed: [Change] = []
-        /// The answers to `rev` messages of a document, in turn; then all are taken.
+        /// The refusals of `rev` messages of a document, in turn; later messages are accepted.
         package var refusals: [String: [ReplyError]] = [:]
         /// The answers to proposals of a document, as JSON; 0 for all others.
         package var verdicts: [String: JSONValue] = [:]
@@ -54,11 +54,11 @@ package final class ScriptedGateway: BLIPEndpoint {
         package var announcesLate = false
         /// How it says that there is nothing more.
         package var caughtUp = "[]"
-        /// What it answers when it is asked for a checkpoint, instead of one.
+        /// The error with which it answers a request for a checkpoint; nil to answer with a checkpoint.
         package var checkpointError: ReplyError?
         /// How many saved checkpoints it refuses, because somebody else saved one.
         package var checkpointConflicts = 0
-        /// What it has heard so far.
+        /// The messages that it has heard so far.
         package fileprivate(set) var heard: [Message] = []
         /// How its changes were answered: nil for "not wanted".
         package fileprivate(set) var wanted: [String: [String]?] = [:]
@@ -251,7 +251,7 @@ package final class ScriptedGateway: BLIPEndpoint {
             let verdicts = gateway.edit { script in
                 entries.map { entry -> JSONValue in
                     let verdict = script.verdicts[entry[0]?.string ?? ""] ?? 0
-                    // What goes on top of the current revision is taken.
+                    // A revision on top of the current one is accepted.
                     guard let current = verdict["rev"]?.string, entry[2]?.string == current else {
                         return verdict
                     }

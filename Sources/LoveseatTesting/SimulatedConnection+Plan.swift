@@ -3,7 +3,7 @@ import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
 
-/// What a connection is to do.
+/// The settings of a simulated connection.
 extension SimulatedConnection {
     struct Plan: @unchecked Sendable {
         var pushes = true
@@ -21,21 +21,21 @@ extension SimulatedConnection {
         var resolverFailures = 0.0
         /// Conflicts are merged rather than decided.
         var merges = false
-        /// What the resolver of the active side says; nil for the rule that all share.
+        /// The verdict of the active side's resolver; nil for the rule that all share.
         var verdict: SimulatedVerdict?
         var activeDeltas = false
         var passiveDeltas = false
-        /// What is left of a document's number decides whether it is pushed or pulled; nil for all.
+        /// The remainder of a document's number, divided by 3, with which it is pushed or pulled; nil for all.
         var pushFilter: Int?
         var pullFilter: Int?
         var documentIDs: [String]?
         /// Decides over documents instead, both ways.
         var filter: CollectionRules.Filter?
-        /// Tells one such filter from another one.
+        /// Distinguishes such filters from each other.
         var filterVersion: String?
         /// Under which address the other side is known; nil for the first one.
         var remoteName: String?
-        /// A mistake: what the peer has as its copy of the checkpoint is not looked at.
+        /// A mistake: the peer's copy of the checkpoint is not looked at.
         var trustsOwnCheckpoint = false
         /// Mistakes of the drivers.
         var omissions: ReplicationDriver.Omissions = []
@@ -59,7 +59,7 @@ extension SimulatedConnection.Plan {
         return rules
     }
 
-    /// What tells configurations apart that must not share a checkpoint (replication.md §5.2). Filters of an app's do
-    /// not; an app that changes one resets.
+    /// Distinguishes configurations that must not share a checkpoint (replication.md §5.2). An app's filter does not count: an app that
+    /// changes it resets.
     var checkpointScope: String { "\(pushFilter ?? -1)/\(pullFilter ?? -1)" }
 }

@@ -8,10 +8,10 @@ import LoveseatStorage
 ///
 /// @unchecked because everything of a simulation runs on the thread that steps its clock.
 final class SimulatedConnection: @unchecked Sendable {
-    /// What a connection needs of the history around it.
+    /// The parts of the history that a connection needs.
     struct Surroundings {
         let runtime: SimulatedRuntime
-        /// What the passive side lets the active one do; nil for everything.
+        /// The access that the passive side grants to the active one; nil for everything.
         let access: () -> PeerAccess?
         let wrap: (any RevisionStore, SimulatedPeer) -> any RevisionStore
         /// Pulls documents by their IDs over another connection, and says whether that ended well.
@@ -21,7 +21,7 @@ final class SimulatedConnection: @unchecked Sendable {
         /// Called before a resolver deletes a document of which nobody else may have deleted a version.
         let onDeletion: (String) -> Void
         let trace: (String) -> Void
-        /// Says what every database is asked and answers, for people; not a part of the trace.
+        /// Reports the requests to all databases and their answers, for people; not a part of the trace.
         let detail: ((String) -> Void)?
         let onEnd: (SimulatedConnection) -> Void
     }
@@ -55,7 +55,7 @@ final class SimulatedConnection: @unchecked Sendable {
     /// Whether a driver ended and left timers behind.
     private(set) var hasLeftTimers = false
     private(set) var revisionsSent = 0
-    /// What the active side has done in the last attempt.
+    /// The work that the active side has done in the last attempt.
     var progress = ReplicationProgress()
     private let clock: VirtualClock
     let surroundings: Surroundings
@@ -115,7 +115,7 @@ final class SimulatedConnection: @unchecked Sendable {
         }
     }
 
-    /// What the passive side lets the active one have is something else now.
+    /// The access that the passive side grants to the active one has changed.
     func accessChanged() {
         // The connection may be over, or between two attempts.
         guard isOpen, let driver = passive?.driver else { return }
@@ -207,7 +207,7 @@ final class SimulatedConnection: @unchecked Sendable {
         surroundings.onEnd(self)
     }
 
-    /// Links that break and peers that leave are no mistakes.
+    /// Broken links and peers that leave are not mistakes.
     private func note(_ error: LoveseatError) {
         let isExpected = error.isTransient || error.code == .webSocketGoingAway
         if !isExpected, failure == nil { failure = error }

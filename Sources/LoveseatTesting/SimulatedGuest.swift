@@ -16,7 +16,7 @@ final class SimulatedGuest {
     let rights: SimulatedRights
     /// How often its filter was loosened.
     var filterVersion = 0
-    /// What its filter lets through in the end.
+    /// The classes that its filter lets through in the end.
     let lastFilter: Set<Int>
     private let keepsVersion: Bool
 
@@ -43,8 +43,8 @@ final class SimulatedGuest {
         plan.filterVersion = "\(keepsVersion ? 0 : filterVersion)"
     }
 
-    /// What the guest holds of a document that it was never allowed to see; nil if nothing. A filter decides only over what
-    /// is shown.
+    /// A revision that the guest holds of a document that it was never allowed to see; nil if there is none. A filter decides over the
+    /// current revision only.
     func forbiddenContent(_ id: String, _ tree: RevisionTree) -> RevisionID? {
         let held = isRestricted ? Array(tree.nodes.values) : tree.current.map { [$0] } ?? []
         return held.first { node in
@@ -55,7 +55,7 @@ final class SimulatedGuest {
     }
 }
 
-/// What a guest may read and write. Shared with the host's access policy.
+/// The rights of a guest to read and write. Shared with the host's access policy.
 final class SimulatedRights: Sendable {
     private struct State {
         var read: Set<Int>
@@ -63,7 +63,7 @@ final class SimulatedRights: Sendable {
         var everRead: Set<Int>
     }
 
-    /// Whether a document's content decides of which class it is.
+    /// Whether the class of a document depends on its content, and not on its number.
     let isByBody: Bool
     private let state: Mutex<State>
 

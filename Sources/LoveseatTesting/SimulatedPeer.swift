@@ -15,17 +15,18 @@ final class SimulatedPeer: @unchecked Sendable {
     private let privateUUID: [UInt8]
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
-    /// What has reached the disk, and what the oracle held this peer to know then; nil for a peer that never loses power.
+    /// The data that has reached the disk, and the knowledge of this peer according to the oracle then; nil for a peer that never loses
+    /// power.
     private(set) var durable: (store: StoreSnapshot, knowledge: EditOracle.Knowledge)?
-    /// What ``newlyUnserved()`` has looked at: the database's version, and the last sequence of each collection.
+    /// The state that ``newlyUnserved()`` has looked at: the database's version, and the last sequence of each collection.
     private struct JudgedState {
         var version: UInt64?
         var sequences: [Int64: UInt64] = [:]
     }
     private var judged = JudgedState()
-    /// Called with what is wrong when a document cannot be read. A history goes on, and reports it, since a planted mistake may be the cause.
+    /// Called with the problem when a document cannot be read. A history goes on, and reports it, since a planted mistake may be the cause.
     var onDamage: (String) -> Void = { preconditionFailure($0) }
-    /// Serves those who connect; nil while it does not listen.
+    /// Serves peers that connect; nil while it does not listen.
     private(set) var server: ReplicationServer? = ReplicationServer()
 
     init(
@@ -146,13 +147,13 @@ final class SimulatedPeer: @unchecked Sendable {
         }
     }
 
-    /// What two peers must agree on about a document.
+    /// The state of a document on which two peers must agree.
     struct DocumentState: Hashable, CustomStringConvertible {
         let revision: RevisionID
         let isDeleted: Bool
         let body: JSONText
         let hasConflict: Bool
-        /// The digest of what else is known of it.
+        /// The digest of everything else that is known of it.
         let knowledge: String
 
         var description: String {

@@ -1,7 +1,7 @@
 import LoveseatModel
 import LoveseatReplication
 
-/// What an app's resolver says of every conflict.
+/// The answer of an app's resolver to every conflict.
 enum SimulatedVerdict: CaseIterable {
     case local, remote, newest, merge, random, nothing
 

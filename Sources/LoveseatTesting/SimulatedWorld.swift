@@ -31,7 +31,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
         }
     }
 
-    /// What takes part in a history by its seed.
+    /// The worlds of a history, by its seed.
     static func drawn(for seed: UInt64) -> Set<SimulatedWorld> {
         var dice = SeededGenerator(seed: seed ^ 0x6472_6177)
         return Set(allCases.filter { world in dice.int(1...1_000) <= world.share })

@@ -2,7 +2,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What the peers' users do.
+/// The edits of the peers' users.
 extension SimulationRun {
     func edit() {
         let peer = generator.pick(guests.isEmpty ? peers : peers.filter { !isGuest($0) })

@@ -30,7 +30,7 @@ extension SimulationRun {
         if report.problems.isEmpty || simulation.fault != nil { try compare() }
     }
 
-    /// `resets`: whether those begin anew who may lack what a checkpoint covers.
+    /// `resets`: whether peers begin anew that may lack documents which a checkpoint covers.
     private func syncAll(resets: Bool) throws {
         var rounds = 0
         while report.problems.isEmpty {
@@ -39,7 +39,7 @@ extension SimulationRun {
             for edge in hubs == 0 ? edges : edges.shuffled(using: &extras) {
                 var plan = SimulatedConnection.Plan()
                 if resets, rounds == 0 {
-                    // What a guest may have now does not come by itself: its checkpoint is past it.
+                    // Documents that a guest may have now do not come by themselves: its checkpoint is past them.
                     let isRestricted = guests.contains { $0.isRestricted && $0.peer.index == edge.source }
                     plan.reset = hasPurged ? .checkpointAndMarks : isRestricted ? .checkpoint : .none
                 }
@@ -83,7 +83,7 @@ extension SimulationRun {
             for peer in peers.dropFirst() {
                 let other = try peer.state(of: collection)
                 for id in Set(first.keys).union(other.keys).sorted() where !agree(first[id], other[id]) {
-                    // Who lacks a tombstone cannot pass it on either.
+                    // A peer that lacks a tombstone cannot pass it on either.
                     let isTombstone = (first[id] ?? other[id])?.isDeleted == true
                     if first[id] == nil || other[id] == nil, isTombstone,
                         peers.contains(where: \.mayLackTombstones)
@@ -136,7 +136,7 @@ extension SimulationRun {
         return one?.isDeleted ?? true && other?.isDeleted ?? true
     }
 
-    /// Asks the oracle. Where an app merges, what is left is nobody's edit.
+    /// Asks the oracle. If an app merges, the version that is left is nobody's edit.
     private func judgeLosses(_ collection: Int) {
         if merges || !verdicts.isEmpty { return }
         for number in 0...40 {
@@ -161,7 +161,7 @@ extension SimulationRun {
         }
     }
 
-    /// Where only one peer ever edited a document, what it wrote last is what everybody has.
+    /// If only one peer ever edited a document, all peers must have its last version.
     private func checkSoleEditor(_ key: String, _ state: SimulatedPeer.DocumentState) {
         // Several peers edited it, or a purge or a power loss took edits away.
         guard let entry = soleEditors[key] ?? nil else { return }

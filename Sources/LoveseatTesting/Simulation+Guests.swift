@@ -2,9 +2,9 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What must be so in the end because of what was special in a history.
+/// Checks for the special parts of a history, at its end.
 extension SimulationRun {
-    /// Nobody has begun anew yet: what the checkpoints cover does not come by itself any more.
+    /// Compares before anybody begins anew: documents that the checkpoints cover do not come by themselves any more.
     func compareWithoutReset() throws {
         for (key, fresh) in freshDocuments.sorted(by: { $0.key < $1.key }) {
             guard let collection = Int(key.prefix(1)) else { continue }
@@ -17,7 +17,7 @@ extension SimulationRun {
             }
         }
         for guest in guests {
-            // What a guest gains does not come by itself; what it loses does.
+            // Documents that a guest gains do not come by themselves; documents that it loses go by themselves.
             try compare(guest, onlyFor: guest.isRestricted ? "NOT REVOKED" : nil) { key in
                 !purgedKeys.contains(key)
             }
@@ -26,7 +26,7 @@ extension SimulationRun {
 
     func compareGuests() throws {
         for guest in guests {
-            // What nobody took from a guest is lost with it, and nobody promised otherwise.
+            // Edits of a guest that nobody took are lost with it, which is not a mistake.
             oracle.forgot(guest.peer.index, allBut: .nothing)
             try compare(guest) { _ in true }
             report.problems += try guest.peer.store.check().map { "peer \(guest.peer.index): \($0)" }
@@ -75,8 +75,8 @@ extension SimulationRun {
         }
         // An edit that the host does not take stays with the guest.
         let isOwn = mine.map { JSONElement($0.body)["by"]?.int == guest.peer.index } ?? false
-        // Neither can a guest pass on what a resolver made, or what it knows of a document that the host gave up; and an edit
-        // that the host does not take decides over what else the guest has.
+        // Nor can a guest pass on a resolver's revision, or its knowledge of a document that was purged. An edit that the host does not
+        // take also decides over the guest's other revisions.
         let taken = Set(peers[guest.host].tree(id, in: collection).map { Array($0.nodes.keys) } ?? [])
         let untaken = guest.peer.tree(id, in: collection).map {
             $0.nodes.values.filter { !taken.contains($0.id) }
@@ -84,9 +84,9 @@ extension SimulationRun {
         let knowsMore =
             merges || !verdicts.isEmpty || purgedKeys.contains("\(collection)/\(id)")
             || untaken?.isEmpty == false
-        // It is told to the host beside the current version, so that goes there no more either.
+        // The host is told of such a revision together with the current one, which then does not get there either.
         var bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
-        // Nor past what the host keeps beside its current version on the line below.
+        // The guest must also be allowed to write the versions that the host keeps, beside its current one, on the line below.
         if let hosts = peers[guest.host].tree(id, in: collection),
             let mine = guest.peer.tree(id, in: collection)
         {

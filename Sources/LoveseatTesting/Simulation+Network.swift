@@ -5,7 +5,7 @@ import LoveseatStorage
 
 /// Replications that go on by themselves, and bodies that fill every buffer.
 extension SimulationRun {
-    /// Has a replication connect again by itself.
+    /// Lets a replication connect again by itself.
     func persist(_ plan: inout SimulatedConnection.Plan) {
         if worlds.isDisjoint(with: [.network, .power]) || !worldDice.chance(0.6) { return }
         if worlds.contains(.power) { plan.isContinuous = plan.documentIDs == nil }

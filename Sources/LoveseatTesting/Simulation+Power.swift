@@ -29,7 +29,7 @@ extension SimulationRun {
         }
     }
 
-    /// What was acknowledged just now is lost, and no checkpoint covers it.
+    /// Loses commits that were acknowledged just now, and that no checkpoint covers.
     func pushed(over connection: SimulatedConnection) {
         let peer = connection.target
         if !worlds.contains(.power) || peer.durable == nil || !worldDice.chance(0.2) { return }
@@ -51,14 +51,14 @@ extension SimulationRun {
             report.problems.append("a restart failed: \(error)")
         }
         let after = soleRevisions(of: peer)
-        // A deletion of what had been deleted is lost too, although nothing looks different.
+        // A second deletion of a deleted document is lost too, although nothing looks different.
         for (key, revision) in before where after[key] != revision {
             soleEditors[key] = .some(nil)
             freshDocuments[key] = nil
         }
     }
 
-    /// What is current at a peer of the documents that nobody else edited.
+    /// The current revisions, at a peer, of the documents that nobody else edited.
     private func soleRevisions(of peer: SimulatedPeer) -> [String: RevisionID?] {
         var revisions: [String: RevisionID?] = [:]
         for (key, editor) in soleEditors where editor?.peer == peer.index {

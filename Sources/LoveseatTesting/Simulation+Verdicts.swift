@@ -14,7 +14,7 @@ extension SimulationRun {
         trace("verdicts \(verdicts.sorted { $0.key < $1.key }.map(\.value))")
     }
 
-    /// Whether all may come to different ends, as peers do whose resolvers contradict each other.
+    /// Whether peers may come to different ends, as they do if their resolvers contradict each other.
     var mayDisagree: Bool {
         let kinds = Set(verdicts.values)
         return kinds.count > 1 || kinds.contains { !$0.isSymmetric }
@@ -68,7 +68,7 @@ extension SimulationRun {
         return live.count > 1 ? live.sorted() : nil
     }
 
-    /// What a feed lists, every way of fetching serves.
+    /// Checks that every way of fetching serves the leaves that a feed lists.
     func judgeLists(_ unserved: (SimulatedPeer) throws -> [String]) {
         if !report.problems.isEmpty, simulation.fault == nil { return }
         do { for peer in peers { report.problems += try unserved(peer) } } catch {
@@ -76,7 +76,7 @@ extension SimulationRun {
         }
     }
 
-    /// A document that somebody made and nobody deleted is there, whoever decided what about it.
+    /// Checks that a document which somebody made and nobody deleted is there, whatever was decided about it.
     func judgeVersions() {
         if !report.problems.isEmpty, simulation.fault == nil { return }
         for key in oracle.undeleted {

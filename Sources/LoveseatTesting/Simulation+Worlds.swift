@@ -3,7 +3,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What happens in histories beside edits, connections and crashes.
+/// The events in histories besides edits, connections and crashes.
 extension SimulationRun {
     func scheduleWorlds() {
         if worlds.contains(.thousands) { scheduleThousands() }
@@ -158,8 +158,8 @@ extension SimulationRun {
 
     func isGuest(_ peer: SimulatedPeer) -> Bool { guests.contains { $0.peer === peer } }
 
-    /// Whether a peer gives documents away that it may have to take back, or has such documents. What was given away and taken back
-    /// is forgotten with the commits that a power loss takes (docs/decisions/0006-lost-commits.md).
+    /// Whether a peer gives documents away that it may have to take back, or has such documents. The records of that are forgotten with the
+    /// commits that a power loss takes (docs/decisions/0006-lost-commits.md).
     func sharesGrants(_ peer: SimulatedPeer) -> Bool {
         guests.contains { $0.isRestricted && ($0.peer === peer || $0.host == peer.index) }
     }
@@ -271,7 +271,7 @@ extension SimulationRun {
         }
     }
 
-    /// What a peer lets another one do; nil if it lets everybody do everything.
+    /// The access that a peer grants to another one; nil if everybody may do everything.
     func access(to target: Int, from source: Int) -> PeerAccess? {
         guard guests.contains(where: { $0.isRestricted && $0.host == target }) else { return nil }
         let rights = guests.first { $0.isRestricted && $0.peer.index == source }?.rights

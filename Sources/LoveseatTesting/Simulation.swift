@@ -16,14 +16,14 @@ public struct Simulation: Sendable {
     public var fault: PlantedFault?
     /// About how many edits the history has, at most.
     public var edits = 150
-    /// The most peers.
+    /// The maximum number of peers.
     public var maximumPeers = 16
     /// How many hubs there are beside: foreign passive peers with one line of revisions, which take only what descends from
     /// their current one, and are edited behind everybody's back.
     public var hubs = 0
     /// Whether peers lose power, and with it every commit that has not reached the disk.
     public var losesPower = true
-    /// What happens in the history beside edits, connections and crashes. By default the seed decides.
+    /// The events in the history besides edits, connections and crashes. By default the seed decides.
     public var worlds: Set<SimulatedWorld>
     /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
     /// histories.
@@ -44,7 +44,7 @@ public struct Simulation: Sendable {
         return dice.chance(0.5)
     }
 
-    /// What a run found.
+    /// The result of a run.
     public struct Report: Hashable, Sendable {
         /// Sentences about what is wrong; none if the peers agree.
         public var problems: [String] = []
@@ -92,7 +92,7 @@ final class SimulationRun: @unchecked Sendable {
     var peers: [SimulatedPeer] = []
     var edges: [Edge] = []
     var connections: [SimulatedConnection] = []
-    /// Those who wait for the end of connections that fetch documents.
+    /// The tasks that wait for the end of connections that fetch documents.
     var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
     var report = Simulation.Report()
     let folder: String
@@ -101,7 +101,7 @@ final class SimulationRun: @unchecked Sendable {
     var merges = false
     var isQuiescing = false
     let oracle = EditOracle()
-    /// For what came later, so that a seed goes on to give the same history.
+    /// Random numbers for choices that were added later, so that a seed still gives the same history.
     var extras: SeededGenerator
     /// The only editor of each document, and what it wrote last; nil once there were several, or a purge.
     var soleEditors: [String: (peer: Int, body: JSONText?)?] = [:]
@@ -109,10 +109,10 @@ final class SimulationRun: @unchecked Sendable {
 
     var hubs: Int { max(simulation.hubs, crowdHasHub ? 1 : 0) }
 
-    /// What the resolver of each peer says, by the peers' numbers; nobody has one of its own otherwise.
+    /// The verdicts of the peers' resolvers, by the peers' numbers; empty if no peer has a resolver of its own.
     var verdicts: [Int: SimulatedVerdict] = [:]
 
-    /// What is special in this history.
+    /// The special events of this history.
     let worlds: Set<SimulatedWorld>
     /// For the worlds, so that histories without them stay the same.
     var worldDice: SeededGenerator

@@ -119,7 +119,8 @@ struct Compact: ParsableCommand {
         try database.close()
     }
 
-    /// What is pending only makes a remark: a damaged document must not keep tombstones from being removed.
+    /// Returns the deletions that are not pushed yet. An error is only a remark: a damaged document must not keep tombstones from being
+    /// removed.
     private static func pendingDeletions(in database: Database) -> [Database.PendingDeletions] {
         do { return try database.pendingDeletions() } catch {
             Output.remark("loveseat: which deletions were not pushed before is not known: \(error)")

@@ -62,7 +62,8 @@ final class QueryShell {
         self.format = format
     }
 
-    /// What words may be completed to: the language's, collections, and the properties of some documents.
+    /// Returns the words for the prompt's completion: those of the language, the commands, collections, and the properties of some
+    /// documents.
     func words() throws -> [String] {
         var words = Swift.Set(QueryWords.all + Self.commands)
         for collection in try collections() {
@@ -151,7 +152,7 @@ final class QueryShell {
         }
     }
 
-    /// A query with those of the parameters that it has.
+    /// Creates a query, and sets those of the parameters that occur in it.
     private func query(_ text: String) throws -> Query {
         var query = try database.createQuery(text)
         for name in query.parameterNames { query.parameters[name.text] = parameters.values[name.text] }
@@ -176,7 +177,7 @@ private struct Statements {
     /// The longest query there may be.
     private static let longest = QueryLimits.textBytes
 
-    /// What has no semicolon yet.
+    /// The text that has not reached its semicolon yet.
     private(set) var rest = ""
     private var quote: Unicode.Scalar?
 

@@ -127,8 +127,8 @@ struct SyncOptions: ParsableArguments {
         try summarize(counts, status, seconds: bar.seconds)
         if let error = status.error { throw advised(error, configuration, isPaired: isPaired) }
         if let interruption { throw ExitCode(128 + interruption) }
-        // A continuous replication tries again what failed, until it is ended.
-        // What the peer refused earlier, and would refuse again, is not there either.
+        // A continuous replication tries failed documents again until it is ended.
+        // Documents that the peer refused in earlier runs count as well: the peer lacks them, and would refuse them again.
         if counts.failed + counts.refusedEarlier > 0, !continuous { throw ExitCode(1) }
     }
 

@@ -82,7 +82,7 @@ struct Import: AsyncParsableCommand {
         }
     }
 
-    /// What became of the documents.
+    /// The numbers of imported documents, by outcome.
     private struct Counts {
         var documents = 0
         var unchanged = 0
@@ -243,13 +243,14 @@ struct Import: AsyncParsableCommand {
         do {
             try source.forEach {
                 try importer.add($0)
-                // Nothing is shown before something is saved, nor asked of the clock for each document.
+                // The line is updated only when the number has changed, so that the clock is not read for each document.
                 if importer.readCount == shown { return }
                 shown = importer.readCount
                 line.show { Self.text(shown, source.share) }
             }
         } catch {
-            // What was read before stays, unless all of it is undone. If that fails too, the first error explains more.
+            // Documents that were read before the error stay, unless all of them are undone. If saving them fails too, the first error
+            // explains more.
             if importer.transaction == nil { try? importer.saveReplacing() }
             throw error
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Loveseat
 
-/// What a shell proposes when the user presses the Tab key. Whatever fails proposes nothing.
+/// The words that a shell proposes when the user presses the Tab key. After an error there are none.
 enum Completions {
     private static let maximum = 200
 
@@ -54,7 +54,7 @@ enum Completions {
     private static func read(_ words: [String], _ index: Int, _ body: (Database) throws -> [String])
         -> [String]
     {
-        // The first words are the program's and the commands' names; the first word of which there is a database is the database.
+        // The first words are the program's and the commands' names. The database is the first word after them that names an existing one.
         for (place, word) in words.enumerated() where place > 0 && place != index && !word.hasPrefix("-") {
             var argument = DatabaseArgument()
             argument.database = unquoted(word)

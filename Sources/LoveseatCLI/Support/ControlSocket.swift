@@ -8,7 +8,7 @@ enum ControlRequest {
     case forgetPeer(fingerprint: String)
     /// A report of the connections, with the events after a number.
     case peers(after: Int)
-    /// What is pending at a connected peer, by its key in that report.
+    /// The documents that are pending at a connected peer, by the peer's key in that report.
     case pending(peer: String)
     case edit(InspectorEdit)
 
@@ -73,7 +73,7 @@ final class ControlServer: Sendable {
         Thread.detachNewThread { Self.acceptConnections(at: listener, answer) }
     }
 
-    /// What an accept waits for until it is there again, such as file descriptors.
+    /// The errors of an accept that lacks a resource, such as a file descriptor. The server waits, and tries again.
     private static let shortages = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
 
     /// Accepts connections until ``close()`` is called.

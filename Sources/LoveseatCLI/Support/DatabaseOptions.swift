@@ -133,16 +133,16 @@ struct CollectionOptions: ParsableArguments {
         return collection
     }
 
-    /// Opens both, and creates what does not exist, which it says.
+    /// Opens both, creates what does not exist, and reports what it created.
     func create() throws -> (database: Database, collection: Loveseat.Collection) {
         let (database, collection, created) = try createInSilence()
         if let created { Output.notice(created.news) }
         return (database, collection)
     }
 
-    /// What did not exist before a command.
+    /// The database or collection that a command created.
     struct Created {
-        /// Whether that is the database, and not only the collection.
+        /// Whether it is the database, and not only the collection.
         let isDatabase: Bool
         /// The line that says so.
         let news: String

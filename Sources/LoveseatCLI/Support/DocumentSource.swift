@@ -116,7 +116,7 @@ struct DocumentSource {
                 let first = try? parse(Array(text.prefix(error.offset)), depth: 2),
                 first[0]?["_rev"] != nil
             {
-                // What couchbackup prints: an array a line.
+                // couchbackup prints one array a line.
                 throw FileShape.dump(name)
             }
             if let array, error.reason == .trailingBytes {

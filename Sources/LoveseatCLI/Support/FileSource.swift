@@ -3,7 +3,7 @@ import Loveseat
 
 /// A file that is read in pieces.
 struct FileSource {
-    /// What to call the file in messages.
+    /// The file's name in messages.
     let name: String
     private let file: FileHandle
     /// How long the file is; nil for what is not a file.

@@ -39,8 +39,8 @@ struct FilterExpression: Hashable {
         }
     }
 
-    /// A JSON value, or a text without quotation marks. What looks like more than one condition is refused, since it would be compared as
-    /// a text.
+    /// Reads a JSON value, or a text without quotation marks. Text that looks like more than one condition is refused, since it would be
+    /// compared as a text.
     private static func operand(_ text: String) -> JSONValue? {
         if let value = try? JSONValue(parsing: text) { return value }
         let words = text.split(separator: " ").map { $0.lowercased() }

@@ -5,7 +5,7 @@ import Loveseat
 actor PeerLines {
     /// How long a peer has to be idle before it counts as up to date: between two batches of a push, it is idle, too.
     private static let patience = Duration.seconds(1)
-    /// The most documents of a connection that are named.
+    /// The maximum number of documents of a connection that are named.
     private static let maximumFailures = 20
 
     private var last: [Int: String] = [:]

@@ -22,7 +22,7 @@ final class PromptReader {
         if let history { line_editor_load(history, Self.linesRemembered) }
     }
 
-    /// What the tab key completes words to.
+    /// Sets the words that the Tab key completes.
     func complete(_ words: [String]) {
         if !isEdited { return }
         let copies = words.map { strdup($0) }

@@ -18,7 +18,7 @@ struct ReplacingDocuments {
     private var entries: [Loveseat.Collection: [ExactText: Entry]] = [:]
     private(set) var count = 0
     private var file: FileHandle?
-    /// What is not written yet, and where in the file it begins.
+    /// The bytes that are not in the file yet. They begin at the offset `written`.
     private var buffer: [UInt8] = []
     private var written: UInt64 = 0
 
@@ -77,7 +77,7 @@ struct ReplacingDocuments {
         }
     }
 
-    /// What begins at a place, and where it begins: at least so many bytes.
+    /// Returns a piece that contains at least so many bytes from an offset on, and the offset at which the piece begins.
     private func read(_ offset: UInt64, _ length: Int) throws -> ([UInt8], start: UInt64) {
         guard offset < written, let file else { return (buffer, written) }
         do {

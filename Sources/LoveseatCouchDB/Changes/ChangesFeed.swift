@@ -8,10 +8,10 @@ import NIOCore
 struct ChangesFeed: Sendable {
     let request: ChangesRequest
     let entry: Databases.Entry
-    /// What all feeds of the server share.
+    /// The parts that all feeds of the server share.
     let shared: ChangesPages
 
-    /// The most rows and bytes of a page.
+    /// The maximum numbers of rows and bytes of a page.
     private static let pageRows = 500
     private static let pageBytes = 1 << 20
 
@@ -52,7 +52,8 @@ struct ChangesFeed: Sendable {
             if request.isDescending {
                 try view.changesBackwards(in: entry.handle, before: position, visit: take)
             } else {
-                // Each row is read as it is at that moment: what is saved after this comes with the next page, even if this one shows it.
+                // Each row is read as it is at that moment. A change that is saved after this comes with the next page, even if this page
+                // shows it already.
                 let last = try view.lastSequence(entry.handle)
                 try view.changes(in: entry.handle, since: position, visit: take)
                 if page.isLast { page.through = max(page.through, last) }
@@ -78,7 +79,7 @@ struct ChangesFeed: Sendable {
         page.text += ",\"id\":".utf8
         page.text += JSONText(canonical: .string(record.id)).bytes
         page.text += ",\"changes\":[".utf8
-        // Of several deletions the current one is another for CouchDB's peers.
+        // If several leaves are deletions, CouchDB's peers choose another winner among them.
         let needsTree =
             ((request.allLeaves || record.isDeleted) && record.encodedTree != nil) || request.withDocuments
         let branches = needsTree ? try entry.branches(of: record) : nil
@@ -163,7 +164,7 @@ struct ChangesFeed: Sendable {
         return (page.count, page.through, page.isLast)
     }
 
-    /// What a part depends on; nil if it is this client's alone.
+    /// The key under which a part is shared; nil if it is for this client alone.
     private func sharedKey(at position: UInt64, limit: Int) -> ChangesPages.Key? {
         guard entry.access == nil, !request.isDescending, limit >= Self.pageRows, case .none = request.filter
         else { return nil }
@@ -208,7 +209,7 @@ struct ChangesFeed: Sendable {
 
     private func finish(_ through: UInt64, to writer: inout any ResponseBodyWriter) async throws {
         let last = through == UInt64(Int64.max) ? entry.store.lastSequence(entry.handle) : through
-        // A database that was closed or deleted ends the feed, which is to end well. The number is for people only.
+        // The feed ends normally even if the database was closed or deleted. The number is for people only.
         let pending = (try? pending(after: last)) ?? 0
         try await writer.write("\n],\n\"last_seq\":\(entry.sequenceText(last)),\"pending\":\(pending)}\n\n")
     }
@@ -228,7 +229,7 @@ struct ChangesFeed: Sendable {
                 switch await iterator.next() {
                 case .changed: (count, through) = try await writeRows(after: position, to: &writer)
                 case .tick:
-                    // It may have taken the place of a change.
+                    // The tick may have replaced the event of a change.
                     (count, through) = try await writeRows(after: position, to: &writer)
                     guard count == 0 else { break }
                     guard request.heartbeat != nil else { return try await finish(through, to: &writer) }
@@ -241,8 +242,8 @@ struct ChangesFeed: Sendable {
         try await finish(through, to: &writer)
     }
 
-    /// Has the kernel take no more than this for a client that does not read, in bytes. What is on its way does not count, so that a fast
-    /// client is as fast as before.
+    /// The maximum number of bytes that the kernel holds for a client that does not read. Bytes in flight do not count, so that a fast
+    /// client is not slowed down.
     private static let maximumUnsent = 64 << 10
 
     private static func keepLittleUnsent(by channel: any Channel) {

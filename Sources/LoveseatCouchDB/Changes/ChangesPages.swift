@@ -4,7 +4,7 @@ import Synchronization
 
 /// The last parts of feeds that several clients follow in the same form: each is made once, and shared by all that are at the same place.
 final class ChangesPages: Sendable {
-    /// What a part of a feed depends on.
+    /// Everything that the text of a part depends on.
     struct Key: Hashable, Sendable {
         let collection: Int64
         let position: UInt64

@@ -2,7 +2,7 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
 
-/// What a client wants of the changes feed (protocol/couchdb.md §5).
+/// The parameters of a request for the changes feed (protocol/couchdb.md §5).
 struct ChangesRequest: Sendable {
     enum Feed: Sendable {
         case normal, longpoll, continuous, eventsource

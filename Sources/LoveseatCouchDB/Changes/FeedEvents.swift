@@ -2,7 +2,7 @@ import LoveseatStorage
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// What a feed waits for: a commit, the time of its next sign of life, or the end of the client or the database.
+/// The events that a feed waits for: a commit, the time of its next sign of life, or the end of the client or the database.
 final class FeedEvents: Sendable {
     enum Event: Sendable { case changed, tick }
 

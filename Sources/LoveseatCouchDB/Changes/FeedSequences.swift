@@ -30,7 +30,7 @@ extension Databases.Entry {
 
     /// The store's sequence for one that a client names.
     ///
-    /// - Throws: `bad_request` for what is none.
+    /// - Throws: `bad_request` for text that is not a sequence.
     func position(of text: String) throws(CouchDBError) -> UInt64 {
         if text == "now" { return store.lastSequence(handle) }
         var text = text[...]

@@ -8,7 +8,7 @@ extension CouchDBServer {
     /// The documents that are listed.
     enum ListRange { case all, design }
 
-    /// What a client wants to see.
+    /// The parameters of a request for a list of documents.
     private struct ListRequest: Sendable {
         let range: ListRange
         var listing = StoreReadTransaction.Listing()
@@ -16,7 +16,7 @@ extension CouchDBServer {
         var withDocuments = false
         var withSequence = false
         var options = DocumentOptions()
-        /// Nothing can be found.
+        /// Whether nothing can be found.
         var isEmpty = false
 
         init(_ query: Query, _ range: ListRange) throws(CouchDBError) {

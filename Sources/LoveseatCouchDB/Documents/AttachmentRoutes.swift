@@ -146,7 +146,7 @@ extension CouchDBServer {
             length: inflated ?? length,
             position: 1
         )
-        // What is no gzip is stored as if the client had not said so.
+        // Content that is not gzip is stored as if the client had not said that it is.
         if inflated != nil { (stored.encoding, stored.encodedLength) = ("gzip", length) }
         let attachment = stored
         var change = try proposal(id, revision, entry)
@@ -200,7 +200,7 @@ extension CouchDBServer {
         return .json(200, ["ok": true, "id": .string(id), "rev": .string(made.text)])
     }
 
-    /// What a policy is asked about a change of a leaf's attachments: the body stays.
+    /// The change that a policy is asked about when a leaf's attachments change: the body stays.
     private func proposal(_ id: String, _ revision: RevisionID?, _ entry: Databases.Entry) throws
         -> CollectionAccess.Change
     {
@@ -248,7 +248,7 @@ extension CouchDBServer {
     }
 }
 
-/// What a `Range` header asks for.
+/// The ranges that a `Range` header asks for.
 enum ByteRanges {
     case all
     case one(Range<Int>)

@@ -125,7 +125,7 @@ extension CouchDBServer {
     private static func refused(_ element: JSONElement, _ error: CouchDBError, _ isNewEdit: Bool)
         -> PreparedDocument
     {
-        // Either may be what it is refused for. Its sender knows it by `_rev`, too, if its history cannot be read.
+        // Either may be the reason of the refusal. The sender also knows the document by `_rev`, if its history cannot be read.
         let named = element["_rev"]?.string.flatMap { try? RevisionText.parse($0) }
         let history = element["_revisions"].flatMap { try? RevisionText.history($0).first } ?? named
         return PreparedDocument(

@@ -2,7 +2,7 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
 
-/// What a client wants to see of documents.
+/// The options of a request for documents: the members and attachments that a client wants.
 struct DocumentOptions: Hashable, Sendable {
     var withRevisions = false
     var withRevisionInfo = false
@@ -100,8 +100,8 @@ struct DocumentRenderer: Sendable {
         return RenderedDocument(pieces: writer.pieces, parts: parts)
     }
 
-    /// An attachment with the length of what is stored, since nobody checks what a property says of its blob; nil for one of a deletion whose
-    /// content is not here: what is listed is served.
+    /// An attachment with the length of its stored content, because the length in a blob property is not verified. Nil for an attachment of
+    /// a deletion whose content is not here: every listed attachment must be served.
     private func measured(_ attachment: StoredAttachment, isDeleted: Bool) -> StoredAttachment? {
         guard let stored = blobs.length(attachment.digest).map({ Int(clamping: $0) }) else {
             return isDeleted ? nil : attachment

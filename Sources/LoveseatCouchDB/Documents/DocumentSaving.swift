@@ -92,7 +92,7 @@ final class BlobPins: Sendable {
 
 /// Saves documents of clients.
 enum DocumentSaving {
-    /// Stores the inline content of a document. `contents`: those that were taken out of its text.
+    /// Stores the inline content of a document. `contents`: the attachments that were taken out of its text.
     ///
     /// - Throws: ``CouchDBError``; an error of the disk.
     static func prepare(

@@ -76,8 +76,8 @@ extension CouchDBServer {
 
     /// Runs a step of saving a document that was sent alone.
     ///
-    /// - Throws: for a refused document, what its row in a batch would say. A replicator counts `forbidden` as the failure of one document, and
-    ///   stops after most other answers.
+    /// - Throws: for a refused document, the error of its row in a batch. A replicator counts `forbidden` as the failure of one document,
+    ///   and stops after most other answers.
     func refusing<Value>(_ exchange: Exchange, _ body: () throws -> Value) throws -> Value {
         let isNewEdit = try isNewEdit(exchange)
         do { return try body() } catch { throw Self.refusalAlone(error, isNewEdit: isNewEdit) }
@@ -85,7 +85,7 @@ extension CouchDBServer {
 
     /// The error with which a document that was sent alone is refused.
     private static func refusalAlone(_ error: any Error, isNewEdit: Bool) -> any Error {
-        // Alone, what is too large is no more tried again than what is forbidden.
+        // Replicators do not retry a document that was sent alone and is too large, just as one that is forbidden.
         if let error = error as? CouchDBError, error.status == 413 { return error }
         return refusal(for: error, isNewEdit: isNewEdit) ?? error
     }

@@ -5,9 +5,9 @@ import LoveseatStorage
 /// Stored content that a client says is compressed. Others inflate it and rely on its length, so neither is taken on trust.
 enum GzipContent {
     private static let pieceSize = 64 << 10
-    /// The most that content of any size may inflate to, in bytes, and
+    /// The maximum length to which content of any size may inflate, in bytes.
     private static let maximumLength = 1 << 30
-    /// how many times its size larger content may.
+    /// How many times its size larger content may inflate to.
     private static let maximumRatio = 100
 
     private struct TooLong: Error {}

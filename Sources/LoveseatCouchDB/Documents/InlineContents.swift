@@ -9,7 +9,7 @@ final class InlineContents {
     private let blobs: BlobFiles
     /// The size that they may have together, in bytes.
     private let limit: UInt64
-    /// What all requests may have together.
+    /// The budget that all requests share.
     private let budget: BodyBudget
     /// Their size so far, in bytes, which is taken from the budget.
     private var size = 0

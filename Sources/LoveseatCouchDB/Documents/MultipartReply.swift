@@ -5,7 +5,7 @@ import LoveseatStorage
 
 /// Answers in parts.
 enum MultipartReply {
-    /// What a part contains.
+    /// The content of a part.
     enum Source: Hashable, Sendable {
         case text([UInt8])
         case blob(BlobDigest)

@@ -21,7 +21,7 @@ package final class BodyWorkers: Sendable {
     }
 
     private struct Client {
-        /// The time that its turns took, in nanoseconds, counted from when it came among those that were there.
+        /// The client's virtual time, in nanoseconds: the time that its turns took, added to the others' time when it joined them.
         var time: UInt64
         var running = 0
         var waiting: [Waiter] = []
@@ -30,7 +30,7 @@ package final class BodyWorkers: Sendable {
     private struct State {
         var free: Int
         var clients: [ExactText: Client] = [:]
-        /// The time of the client whose turn was the last.
+        /// The virtual time of the client that had the last turn.
         var now: UInt64 = 0
         var number: UInt64 = 0
 
@@ -97,7 +97,7 @@ package final class BodyWorkers: Sendable {
             if var client = state.clients[name] {
                 client.running -= 1
                 client.time = max(client.time, state.now) &+ time
-                // Whoever has nothing to do saves no time up.
+                // A client without work is forgotten, so that it does not save up time.
                 state.clients[name] = client.running == 0 && client.waiting.isEmpty ? nil : client
             }
             return state.next()

@@ -2,8 +2,8 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 
-/// Waits after each megabyte until the connection's event loop has processed what was written. Otherwise Hummingbird's writer accepts tens of megabytes
-/// before the loop reports that the socket is full.
+/// Waits after each megabyte until the connection's event loop has processed what was written. Otherwise Hummingbird's writer accepts tens
+/// of megabytes before the loop reports that the socket is full.
 struct PacedWriter: ResponseBodyWriter {
     /// The client went away, or its connection broke.
     struct ClientIsGone: Error { let cause: any Error }

@@ -103,21 +103,21 @@ extension CouchDBServer {
         }
     }
 
-    /// What a body may hold. Each value takes eight bytes, and of the text as little as one.
+    /// The limits of a body. Each value takes eight bytes in memory, and as little as one in the text.
     private static let bodyLimits: JSONLimits = {
         var limits = JSONLimits.envelope
         limits.maximumValues = 10 << 20
         return limits
     }()
 
-    /// Documents in it are judged one by one.
+    /// Parses a body. The documents in it are validated one by one.
     static func parse(_ bytes: [UInt8]) throws(CouchDBError) -> JSONElement {
         do throws(JSONError) { return try JSONElement(scanning: bytes, limits: bodyLimits) } catch {
             throw .invalid(error)
         }
     }
 
-    /// Parses a body in which a document that is nested too deeply is refused like others, and does not concern them.
+    /// Parses a body with several documents. One that is nested too deeply is refused alone, and does not concern the others.
     ///
     /// - Returns: also whether something is nested so deeply that it must not be decoded.
     static func parseBatch(_ bytes: [UInt8]) throws(CouchDBError) -> (JSONElement, isDeep: Bool) {
@@ -126,7 +126,7 @@ extension CouchDBServer {
         }
     }
 
-    /// What is made of each item takes hundreds of bytes, and an item of the text two.
+    /// Refuses a list with too many items. Each takes hundreds of bytes in memory, and as little as two in the text.
     ///
     /// - Throws: `too_large` for a longer list.
     static func checkCount(_ list: JSONElement, atMost limit: Int) throws(CouchDBError) {

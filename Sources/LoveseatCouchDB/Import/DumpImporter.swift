@@ -16,14 +16,14 @@ package struct DumpImporter {
     private let store: DocumentStore
     private let name: String
     private let maximumDocumentBytes: Int
-    /// What reads the dump, which its first byte tells.
+    /// The reader of the dump, which depends on the dump's first byte.
     private enum Reader {
         case json(DumpScanner)
         case parts(MIMEDump)
     }
 
     private var reader: Reader?
-    /// What may still come of a byte order mark.
+    /// The bytes of a byte order mark that may still follow.
     private var mark: ArraySlice<UInt8> = [0xEF, 0xBB, 0xBF]
     private var waiting: [(number: Int, revision: FetchedRevision)] = []
     private var waitingBytes = 0
@@ -79,7 +79,7 @@ package struct DumpImporter {
         return Array(bytes[index...])
     }
 
-    /// What reads a dump that begins with these bytes; nil if they are blanks.
+    /// Returns a reader for a dump that begins with these bytes; nil if they are blanks.
     ///
     /// - Throws: `invalidJSON` for another encoding than UTF-8.
     private func begin(_ bytes: [UInt8]) throws(LoveseatError) -> Reader? {

@@ -170,7 +170,7 @@ public final class CouchDBListener: Sendable {
         if store.revisionLimit < 1_000 {
             try await store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
         }
-        // Tombstones are judged by what they delete.
+        // The policy decides about a tombstone by the body that it deletes.
         if config.accessPolicy != nil { try store.keepDeletedBodies() }
         return try CouchDBServer(
             databases: Databases(
@@ -188,7 +188,7 @@ public final class CouchDBListener: Sendable {
         )
     }
 
-    /// What puts the handlers of HTTP into the pipeline of a new connection.
+    /// Returns a closure that puts the handlers of HTTP into the pipeline of a new connection.
     private func installer(_ service: Service) -> PipelineInstaller {
         let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
         return { channel, shown in

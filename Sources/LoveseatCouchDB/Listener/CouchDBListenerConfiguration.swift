@@ -52,8 +52,9 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// Decides with which databases elsewhere clients may let this listener replicate, by `_replicate`. Nil, the default, means with none:
     /// `_replicate` works between databases of this listener only.
     ///
-    /// The closure is called with the URL that a client names, without its user name and password, and with each URL that a server redirects
-    /// to. Allow only hosts that clients should reach through this host: a client that may name any URL reaches everything in this host's network.
+    /// The closure is called with the URL that a client names, without its user name and password, and with each URL that a server
+    /// redirects to. Allow only hosts that clients should reach through this host: a client that may name any URL reaches everything in
+    /// this host's network.
     public var allowsReplicationWith: (@Sendable (URL) -> Bool)?
     /// Changes the settings of a replication with a database elsewhere, before it begins: which certificates are trusted, for example, or
     /// the proxy. Nil, the default, means that the system's authorities are trusted.
@@ -72,9 +73,9 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// The longest request that is held in memory, in bytes. The default is 64 MiB. Attachments are not held: those that are sent by
     /// themselves or in parts have no limit; for those within JSON, see ``maximumInlineAttachments``.
     public var maximumRequestSize = 64 << 20
-    /// The size that the attachments of one request may have together if they come as Base64 within its JSON, in bytes without Base64.
-    /// The default is 1 GiB; all requests together may have twice as much. Those that are longer than 64 kB in Base64 are written to the disk while they come; others are a part
-    /// of the request.
+    /// The size that the attachments of one request may have together if they come as Base64 within its JSON, in bytes without Base64. The
+    /// default is 1 GiB; all requests together may have twice as much. Attachments that are longer than 64 kB in Base64 are written to the
+    /// disk while they come; others are a part of the request.
     public var maximumInlineAttachments: UInt64 = 1 << 30
     /// The largest document without its attachments, in bytes. The default is 8,000,000, as in CouchDB.
     public var maximumDocumentSize = 8_000_000

@@ -10,9 +10,9 @@ struct FindPlan: Sendable {
     )
 
     let index: MangoIndex
-    /// What the client should know.
+    /// Warnings for the client.
     var warnings: [String] = []
-    /// Those that could have been used instead.
+    /// The other indexes that could have been used.
     let others: [MangoIndex]
 
     /// - Throws: `no_usable_index`, `invalid_index`.

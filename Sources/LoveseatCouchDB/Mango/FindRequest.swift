@@ -2,7 +2,7 @@ import Foundation
 import LoveseatCouchDBReplication
 import LoveseatModel
 
-/// What a client wants to find (protocol/couchdb.md §4.9).
+/// The body of a request to find documents (protocol/couchdb.md §4.9).
 struct FindRequest: Sendable {
     /// The end of an answer, where the next one goes on.
     struct Bookmark: Sendable {

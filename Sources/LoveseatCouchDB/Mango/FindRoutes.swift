@@ -111,7 +111,7 @@ struct Finding: Sendable {
         /// How many results are collected before those are dropped that cannot be part of the answer.
         fileprivate var sortAt = 1_000
 
-        /// CouchDB warns from ten documents for each result on.
+        /// CouchDB warns if more than ten documents were examined for each result.
         func warnings(returned count: Int) -> [String] {
             guard examined > 0, count == 0 || examined > count * 10 else { return [] }
             return [
@@ -120,7 +120,7 @@ struct Finding: Sendable {
         }
     }
 
-    /// The most memory for the keys of results that have to be sorted, in bytes.
+    /// The maximum memory for the keys of results that have to be sorted, in bytes.
     private static let maximumKeys = 64 << 20
 
     let request: FindRequest

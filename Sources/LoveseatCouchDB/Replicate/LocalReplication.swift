@@ -129,7 +129,7 @@ struct LocalReplication: Sendable {
         return winnersOnly ? Array(leaves.prefix(1)) : leaves
     }
 
-    /// Copies leaves as they are now: what was replaced meanwhile comes with a later change.
+    /// Copies leaves as they are now. A leaf that was replaced meanwhile comes with a later change.
     private func copy(_ page: Page, _ log: ReplicationLog) async throws -> ReplicationLog {
         try await target.store.writeFromTask(within: nil) { transaction in
             var log = log

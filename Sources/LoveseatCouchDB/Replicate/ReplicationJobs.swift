@@ -9,7 +9,7 @@ final class ReplicationJobs: Sendable {
     /// The maximum number of replications that run at once.
     static let maximum = 16
 
-    /// What a running replication shows in `_active_tasks`.
+    /// The state of a running replication, as `_active_tasks` shows it.
     final class Progress: Sendable {
         private let state: Mutex<ReplicationTask>
 
@@ -42,7 +42,7 @@ final class ReplicationJobs: Sendable {
 
     private let state = Mutex(State())
 
-    /// What runs now.
+    /// The replications that are running.
     var tasks: [ReplicationTask] { state.withLock { Array($0.jobs.values) }.map(\.progress.task) }
 
     /// Starts a replication, or returns the one that runs under this name.

@@ -3,11 +3,11 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
 
-/// What a replication did, in CouchDB's form (protocol/couchdb.md §3.3). It is kept in a `_local` document of each local side.
+/// The log of a replication, in CouchDB's form (protocol/couchdb.md §3.3). It is kept in a `_local` document of each local side.
 struct ReplicationLog: Sendable {
     private static let maximumHistory = 50
 
-    /// What was replicated in this run.
+    /// The numbers of documents and revisions in this run.
     struct Counts: Hashable, Sendable {
         var checked = 0
         var missing = 0

@@ -15,9 +15,9 @@ import LoveseatStorage
 /// ```
 ///
 /// A collection that is replicated alone, and the default collection, are replicated with the database of the URL; any other collection
-/// with the database that ``CollectionConfiguration/remoteDatabase`` names on the same server, or else with
-/// `database.scope.collection`. CouchDB has no database of such a name: if several collections are replicated, the replicator replicates
-/// those that it can, and then stops with an error that names the others. User names and passwords belong in an authenticator, not in the URL.
+/// with the database that ``CollectionConfiguration/remoteDatabase`` names on the same server, or else with `database.scope.collection`.
+/// CouchDB has no database of such a name: if several collections are replicated, the replicator replicates those that it can, and then
+/// stops with an error that names the others. User names and passwords belong in an authenticator, not in the URL.
 public struct CouchDBEndpoint: PeerEndpoint {
     /// The URL of the database.
     public let url: URL
@@ -40,7 +40,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
     private var databases: [(collection: CollectionName, name: String?)] = []
     /// Which URLs the server may redirect to; nil for all.
     var allowsURL: (@Sendable (URL) -> Bool)?
-    /// What stands between the replicator and the network; nil for nothing.
+    /// The layer between the replicator and the network; nil for none.
     package var transport: (any RemoteTransport)?
 
     /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
@@ -51,7 +51,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
         return (text.hasSuffix("/") ? String(text.dropLast()) : text) + suffix
     }
 
-    /// Distinguishes what is known of a database that a collection has by its own choice from what is known of one by the rule.
+    /// Keeps checkpoints with a database that a collection's configuration names apart from those with one that is named by the rule.
     private var suffix: String {
         let names = databases.compactMap { entry in entry.name.map { "#\(entry.collection.path)=\($0)" } }
         return (isExact || isSole ? "#exact" : "") + names.sorted().joined()
@@ -92,7 +92,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
         _ = try localSelector
     }
 
-    /// What a feed of changes is asked for.
+    /// The documents that a feed of changes is asked for.
     var remoteSelection: ChangesQuery.Selection {
         get throws(LoveseatError) {
             switch (selector, filter) {

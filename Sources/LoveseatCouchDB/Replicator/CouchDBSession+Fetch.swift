@@ -138,11 +138,11 @@ extension CouchDBSession {
 
     private struct Batch: Sendable {
         var fetched: [FetchedRevision] = []
-        /// What has to be fetched by itself.
+        /// The leaves that have to be fetched by themselves.
         var singles: [WantedLeaf] = []
     }
 
-    /// Revisions of one document that are stored together: each would read and write all of them.
+    /// Revisions of one document, which are stored together: storing one of them reads and writes all of the document's revisions.
     private struct Gathered {
         private var fetched: [FetchedRevision] = []
         private var bytes = 0
@@ -169,7 +169,7 @@ extension CouchDBSession {
             /// The remote lists it, and does not have it.
             case missing
             case failed(LoveseatError)
-            /// The document is refused, or all that this client asks for.
+            /// The remote refuses this document, or everything that this client asks for.
             case doubtful(RemoteFailure)
         }
 

@@ -4,7 +4,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What is pulled: all leaves that are not here, with their histories (protocol/couchdb.md §3.1, §3.6).
+/// Pulls all leaves that are not here, with their histories (protocol/couchdb.md §3.1, §3.6).
 extension CouchDBSession {
     /// When a continuous pull asks again for what could not be fetched.
     private static let firstRetryDelay = Duration.seconds(2)
@@ -124,15 +124,15 @@ extension CouchDBSession {
         }
     }
 
-    // MARK: What could not be fetched
+    // MARK: Documents that could not be fetched
 
     /// The documents that could not be pulled, and that this replication is to pull.
     private func failures(_ lane: Lane) throws -> [String] {
         try replica.failures(in: lane.index).filter { lane.documentIDs?.contains($0) ?? true }
     }
 
-    /// Asks again for documents of which a revision could not be fetched or stored. Those of which the remote lists nothing more that is
-    /// not here are settled.
+    /// Asks again for documents of which a revision could not be fetched or stored. A document is settled once the remote lists no revision
+    /// of it that is missing here.
     private func retry(_ ids: [String], _ lane: Lane) async throws {
         lane.missing = []
         if ids.isEmpty { return }
@@ -164,7 +164,7 @@ extension CouchDBSession {
     /// or are gone.
     private func retryUnreadable(_ lane: Lane) async throws {
         for place in lane.checkpoint.unreadable {
-            // No row of a place is further away from it than a page is long.
+            // The unreadable rows of a place are at most one page after it.
             let query = ChangesQuery(lane.selection, since: place, limit: ChangesQuery.pageSize)
             let page = try await changes(query, of: lane)
             let known = lane.checkpoint.unreadable

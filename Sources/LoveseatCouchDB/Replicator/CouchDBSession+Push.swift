@@ -5,7 +5,7 @@ import LoveseatReplication
 import LoveseatStorage
 import Synchronization
 
-/// What is pushed: all leaves that the remote lacks, with their histories (protocol/couchdb.md §3.1, §3.7).
+/// Pushes all leaves that the remote lacks, with their histories (protocol/couchdb.md §3.1, §3.7).
 extension CouchDBSession {
     private static let pageSize = 500
     private static let pageBytes = 8 << 20
@@ -189,7 +189,7 @@ extension CouchDBSession {
         try note(outcomes, page, lane)
     }
 
-    /// Reports what became of a page's documents, and marks those that the remote has.
+    /// Reports the outcomes of a page's documents, and marks the documents that the remote has.
     private func note(_ outcomes: [Outcome], _ page: LocalPage, _ lane: Lane) throws {
         var errors: DocumentMap<LoveseatError> = [:]
         for outcome in outcomes where outcome.error != nil { errors[ExactText(outcome.id)] = outcome.error }
@@ -357,7 +357,7 @@ extension CouchDBSession {
     }
 }
 
-/// What became of the documents that a session wrote, as far as it shows whether the remote takes anything at all.
+/// Counts accepted and refused documents of a session, to find out whether the remote accepts anything at all.
 final class PushTally: Sendable {
     /// A remote that refuses so many documents and takes none refuses all.
     private static let maximumDoubtful = 8

@@ -5,7 +5,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What becomes of fetched revisions, and of those that could not be fetched.
+/// Stores fetched revisions, and records those that could not be fetched.
 extension CouchDBSession {
     private enum Stored: Sendable {
         case stored(hasConflict: Bool)
@@ -34,7 +34,7 @@ extension CouchDBSession {
             switch result {
             case .stored(let hasConflict):
                 finish(1, bytes: document.body.bytes.count, documents: 1, isPush: false)
-                // Another of its revisions may have failed: that is what people are to hear.
+                // If another of its revisions has failed, only that failure is reported.
                 if !lane.unsettled.contains(document.id) {
                     report(document.id, lane, isPush: false, isDeleted: document.isDeleted)
                 }

@@ -6,7 +6,7 @@ import LoveseatStorage
 
 /// One replication with a remote over CouchDB's wire (protocol/couchdb.md §3.1).
 actor CouchDBSession: Replication {
-    /// What is done of one collection.
+    /// The state of one collection.
     final class Lane {
         let index: Int
         let name: CollectionName
@@ -181,7 +181,7 @@ actor CouchDBSession: Replication {
         work = task
         if isStopping { task.cancel() }
         let result = await task.result
-        // What is done need not be done again; a remote that does not answer is not waited for.
+        // Finished work is saved, so that it is not repeated. A remote that does not answer is not waited for.
         let farewell = runtime.task(after: .seconds(3)) { [client] in await client.shutDown() }
         for lane in lanes { await saveCheckpoint(lane, isLast: true) }
         farewell.cancel()
@@ -193,13 +193,14 @@ actor CouchDBSession: Replication {
         return isStopping ? nil : ended(by: Self.failure(of: error))
     }
 
-    /// A database that was there is not missing for ever: somebody may be making it anew. The next session finds out.
+    /// The error that ends the session. A database that was there and is missing may be in the course of being recreated: the next session
+    /// finds out.
     private func ended(by error: LoveseatError) -> LoveseatError {
         guard plan.isContinuous, error.code == .httpNotFound else { return error }
         return LoveseatError(.webSocketAbnormalClose, error.message)
     }
 
-    /// Nothing: the database knows what is pending, and this wire has no more to say.
+    /// Returns nothing: the database knows which documents are pending, and this wire knows no others.
     func pending(listing limit: Int, unread: Int) -> PendingTransfers { PendingTransfers() }
 
     func stop() {
@@ -236,7 +237,7 @@ actor CouchDBSession: Replication {
             if pushes { group.addTask { try await self.push(index) } }
             for try await _ in group {}
         }
-        // What resolvers decided while the push had come to its end.
+        // Pushes the changes that resolvers made after the push had ended.
         if pushes, !plan.isContinuous, lanes[index].hasResolved { try await push(index) }
     }
 

@@ -64,7 +64,7 @@ struct AnswerTooLarge: Error {
 
 /// An answer that is not JSON.
 struct UnreadableAnswer: Error {
-    /// What was asked for.
+    /// The request, in words.
     let what: String
     let error: JSONError
     /// Whether it is an object that is damaged, rather than something else.
@@ -82,7 +82,7 @@ final class RemoteClient: Sendable {
     /// How long a remote may be silent within an answer.
     static let idleTimeout = TimeAmount.seconds(90)
     private static let maximumRetries = 4
-    /// Of a whole request: what is too long without an answer is measured otherwise.
+    /// The deadline of a whole request. Silence has a limit of its own.
     static var deadline: NIODeadline { .now() + .hours(24) }
 
     private let address: RemoteAddress
@@ -449,7 +449,7 @@ extension LoveseatError {
             default: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
             }
         default:
-            // What reads an answer may write to the disk.
+            // Code that reads an answer may write to the disk, and fail there.
             let stored = LoveseatError(storage: error)
             guard stored.code == .unexpectedError else {
                 self = stored

@@ -22,7 +22,7 @@ final class RemoteDatabase: Sendable {
     private let client: RemoteClient
     private let path: String
 
-    /// What the remote was found to lack.
+    /// The features that a remote may lack. Each is assumed until a request shows otherwise.
     private struct Abilities {
         var bulkGet = true
         var changesWithBody = true
@@ -49,8 +49,8 @@ final class RemoteDatabase: Sendable {
         }
     }
 
-    /// What tells the database from one that is made anew under its name: CouchDB 3 and Loveseat say when it was created, in a string. Others say
-    /// when they were started, in microseconds or as a number.
+    /// Distinguishes the database from one that is recreated under its name. CouchDB 3 and Loveseat return the time of its creation, as a
+    /// string. Nil for other servers, which return the time of their own start, in microseconds or as a number.
     func instance() async throws -> String? {
         let text = try await json(.information, "the database", limit: 1 << 20)["instance_start_time"]?.string
         return text.flatMap { $0.utf8.elementsEqual("0".utf8) || $0.utf8.count > 12 ? nil : $0 }
@@ -159,7 +159,7 @@ final class RemoteDatabase: Sendable {
 
     /// Whether the remote answers to this client at all, after it has refused one request.
     func answers() async -> Bool {
-        // Whatever this fails with, the caller reports the refusal that it has.
+        // Whichever error this is, the caller reports the refusal that it has.
         let page = try? await changes(ChangesQuery(.all, since: nil, limit: 1))
         return page != nil
     }

@@ -8,7 +8,7 @@ import Synchronization
 
 /// How a client authenticates to a remote: Basic at once, and what the remote asks for after that (protocol/couchdb.md §7).
 final class RemoteLogin: Sendable {
-    /// What follows from an answer 401.
+    /// The next step after an answer 401.
     enum Next: Sendable {
         /// The same request again, with other headers.
         case again

@@ -4,7 +4,7 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Access policies: what a client may not read does not exist for it. The app's policy is asked outside transactions.
+/// Access policies: what a client may not read does not exist for it. The app's policy is called outside transactions.
 extension CouchDBServer {
     /// A collection, with the rights of the client.
     ///
@@ -68,7 +68,7 @@ extension Databases.Entry {
         return try records.filter { try access.mayRead($0) }
     }
 
-    /// Remembers what the client was sent.
+    /// Records that the client was sent these documents.
     func grant(_ ids: [String]) async throws {
         if !ids.isEmpty { try await access?.grant(ids) }
     }
@@ -78,9 +78,9 @@ extension Databases.Entry {
     /// Writes documents, if the client may.
     ///
     /// - Parameters:
-    ///   - changes: What the filter and the policy are asked about.
-    ///   - body: Gets why each change is refused, or nil.
-    /// - Returns: What `body` returns.
+    ///   - changes: The changes that the filter and the policy are asked about.
+    ///   - body: Called with the reason why each change is refused, or nil.
+    /// - Returns: The value of `body`.
     /// - Throws: what `body` throws; `service_unavailable` if others keep changing the documents.
     func write<Value: Sendable>(
         _ changes: [CollectionAccess.Change],
@@ -101,7 +101,7 @@ extension Databases.Entry {
             }
             let sequences = records.map { $0?.sequence }
             let written = try await store.writeFromTask(within: nil) { transaction -> Value? in
-                // What was judged must be what is changed.
+                // The documents must not have changed since the policy was asked.
                 for (change, sequence) in zip(changes, sequences) {
                     guard try transaction.record(change.id, in: handle)?.sequence == sequence else {
                         return nil
@@ -168,7 +168,7 @@ extension Databases.Entry {
 extension CouchDBError {
     static func notAllowed(_ id: String) -> Self { .forbidden("you may not write \"\(id)\"") }
 
-    /// What an app's filter says. Replicating peers go on after it, as they do after `forbidden`.
+    /// The answer for a refusal by an app's filter. Replicating peers continue after it, as they do after `forbidden`.
     init(refusal: LoveseatError) {
         let status = refusal.code.value - 10_000
         let words = [401: "unauthorized", 404: "not_found", 409: "conflict", 413: "document_too_large"]
@@ -181,7 +181,7 @@ extension CouchDBError {
 }
 
 extension PreparedDocument {
-    /// What a filter and a policy are asked about.
+    /// The change that a filter and a policy are asked about.
     var change: CollectionAccess.Change {
         var change = CollectionAccess.Change(id: id, history: history, isDeleted: isDeleted, body: body)
         change.received = received
@@ -206,7 +206,7 @@ extension CollectionAccess.Change {
 }
 
 extension IncomingAttachment {
-    /// What the client says of it; of two lengths the larger one, because so much may come.
+    /// The attachment as the client announces it. Of two lengths it has the larger one, because so much may come.
     fileprivate var announced: JSONValue {
         var value: JSONValue = ["content_type": .string(contentType ?? "application/octet-stream")]
         if let digest { value["digest"] = .string(digest) }

@@ -4,7 +4,7 @@ import HummingbirdCore
 import LoveseatModel
 import LoveseatNetwork
 
-/// What web pages of other origins may do (protocol/couchdb.md §8).
+/// The rules for web pages of other origins (protocol/couchdb.md §8).
 struct CORS {
     private static let methods = ["GET", "PUT", "POST", "HEAD", "DELETE", "OPTIONS", "COPY"]
     private static let headers: Set = [

@@ -46,7 +46,7 @@ final class CouchDBServer: Sendable {
     let visibleCounts = VisibleCounts()
     let clients = ReplicatingClients()
     let jobs = ReplicationJobs()
-    /// How many compactions clients asked for that have not ended: who asked for one waits until none runs.
+    /// How many compactions that clients asked for have not ended. A client that asked for one waits until none is running.
     let compactions = Mutex(0)
     let pages = ChangesPages()
     let lastBranches = LastBranches()
@@ -55,7 +55,7 @@ final class CouchDBServer: Sendable {
     /// Nil where Digest is not offered.
     let digest: DigestLogin?
     let budget: BodyBudget
-    /// That of the attachments that come within JSON, which are on the disk.
+    /// The budget of the attachments that come within JSON, which are on the disk.
     let inlineBudget: BodyBudget
     /// The listener's identity, by which clients recognise it.
     let uuid: String
@@ -124,7 +124,7 @@ final class CouchDBServer: Sendable {
             return try await route(exchange)
         } catch {
             var reply = Reply(Self.error(error))
-            // What is left of a large body is not read: the connection ends instead.
+            // The rest of a large body is not read: the connection ends instead.
             let length = request.headers[.contentLength].flatMap { Int($0) }
             let hasBody = length.map { $0 > 64 << 10 } ?? (request.headers[.transferEncoding] != nil)
             if hasBody {
@@ -152,7 +152,7 @@ final class CouchDBServer: Sendable {
         if reply.header("Cache-Control") == nil {
             reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
         }
-        // Clients use a connection again that ends without a word.
+        // A client that asked for the end of the connection uses it again unless the answer announces the end.
         let wishes = request.headers[values: .connection].flatMap { $0.lowercased().split(separator: ",") }
         if wishes.contains(where: { $0.trimmingCharacters(in: .whitespaces) == "close" }), !reply.closes {
             reply.closes = true
@@ -182,7 +182,7 @@ final class CouchDBServer: Sendable {
 
     private static let failure = "the database could not be read or written: its log says why"
 
-    /// What any error means to a client.
+    /// Converts an error to the answer for a client.
     static func error(_ error: any Error) -> CouchDBError {
         switch error {
         case let error as CouchDBError: return error

@@ -15,7 +15,7 @@ struct Databases: Sendable {
         let name: String
         let collection: Collection
         let store: DocumentStore
-        /// What the client may do; nil if it may do everything.
+        /// The rights of the client; nil if it may do everything.
         var access: CollectionAccess?
         /// Why the app does not take a revision; nil if it takes all.
         var filter: (@Sendable (FilterCandidate) -> LoveseatError?)?

@@ -8,7 +8,7 @@ final class ReplicatingClients: Sendable {
     /// A client pulls from, or pushes to, a database.
     enum Direction: String, Sendable { case pull, push }
 
-    /// What a request adds.
+    /// The numbers that a request adds to a task.
     struct Amount: Sendable {
         var read = 0
         var written = 0

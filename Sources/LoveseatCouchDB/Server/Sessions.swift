@@ -78,7 +78,7 @@ extension CouchDBServer {
         let address = PeerAddress(channel.remoteAddress).text
         exchange.peer = PeerIdentity(address: address)
         let isSession = exchange.path.first.isExactly("_session")
-        // Whoever asks may know what answers here, as with CouchDB.
+        // Any client may learn which server this is, as with CouchDB.
         let isStatus =
             exchange.path.isEmpty || (exchange.path.count == 1 && exchange.path[0].isExactly("_up"))
         let isForAll = isSession || (exchange.isRead && isStatus)
@@ -100,7 +100,7 @@ extension CouchDBServer {
             }
         }
         try refuseBasic(exchange)
-        // Other schemes are no credentials here.
+        // For a session, a password authenticator accepts no other scheme than Basic.
         let basic = exchange.headers[.authorization].map { $0.lowercased().hasPrefix("basic ") } ?? false
         let hasCredentials =
             exchange.headers[.authorization] != nil && (basic || !(authenticator.isPasswords && isSession))

@@ -23,8 +23,8 @@ package enum DigestAuthentication {
     /// Computes a hash.
     package typealias Hash = @Sendable (Algorithm, [UInt8]) -> [UInt8]
 
-    /// What an answer is computed from, in place of the password: the hash of user name, realm and password, in lower-case hexadecimal
-    /// digits (RFC 7616 §3.4.2).
+    /// Returns the hash from which an answer is computed in place of the password. It covers user name, realm and password, in lower-case
+    /// hexadecimal digits (RFC 7616 §3.4.2).
     package static func secret(
         username: String,
         realm: String,

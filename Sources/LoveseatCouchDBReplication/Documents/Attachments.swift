@@ -49,7 +49,7 @@ package struct StoredAttachment: Hashable, Sendable {
     /// The number of stored bytes.
     package var storedLength: Int { encoding == nil ? length : encodedLength ?? length }
 
-    /// What is stored in the body.
+    /// The attachment's entry in a stored body.
     package var stored: JSONValue {
         var value = description(withEncoding: true)
         value["stub"] = true
@@ -57,7 +57,7 @@ package struct StoredAttachment: Hashable, Sendable {
         return value
     }
 
-    /// What all forms contain.
+    /// Returns the members that the entry has in all of its forms.
     package func description(withEncoding: Bool) -> JSONValue {
         var value: JSONValue = [
             "content_type": .string(contentType), "digest": .string(digest.text),
@@ -137,7 +137,7 @@ package struct IncomingAttachment: Sendable {
         position = entry["revpos"]?.int
         digest = entry["digest"]?.string
         length = try Self.length("length", in: entry, of: name)
-        // Nobody else knows any other, and then the bytes are what they are.
+        // Other peers know no other encoding. With any other name, the bytes are stored as they are.
         encoding = entry["encoding"]?.string == "gzip" ? "gzip" : nil
         encodedLength = try Self.length("encoded_length", in: entry, of: name)
     }

@@ -26,7 +26,7 @@ package struct IncomingDocument: Sendable {
 
     /// `takenOut`: the attachments that ``InlineContentScanner`` took out of the text.
     ///
-    /// - Throws: ``CouchDBError`` for what is no document.
+    /// - Throws: ``CouchDBError`` for an element that is not a document.
     package init(_ element: JSONElement, takenOut: TakenOutContents? = nil) throws(CouchDBError) {
         guard element.kind == .object else { throw .badRequest("Document must be a JSON object") }
         var (id, revision): (String?, RevisionID?)
@@ -55,7 +55,7 @@ package struct IncomingDocument: Sendable {
                     throw CouchDBError(400, "doc_validation", "_deleted is not a boolean")
                 }
                 isDeleted = flag
-            // What else it could say is nothing that a document has.
+            // With any other value, it is a reserved member that no document has.
             case "_removed" where value.bool == true: isRemoved = true
             case "_revisions": history = try RevisionText.history(value)
             case "_attachments": attachments = try IncomingAttachment.all(value, takenOut)
@@ -104,7 +104,7 @@ package struct IncomingDocument: Sendable {
             }
             return try valid(JSONElement(JSONText(canonical: .object(object))), in: 0)
         }
-        // Of a key that occurs twice the last one counts.
+        // If a key occurs twice, the last one counts.
         let sorted = members.enumerated().sorted { one, other in
             if one.element.key == other.element.key { return one.offset < other.offset }
             return one.element.key.lexicographicallyPrecedes(other.element.key)

@@ -5,9 +5,9 @@ import LoveseatModel
 /// The text that is left is for ``IncomingDocument``: where an attachment was, it has a reference that no client can guess. Short
 /// attachments stay as they are, and so does everything that is written with escapes in the names of its members.
 package struct InlineContentScanner {
-    /// What becomes of the content of an attachment.
+    /// A piece of the content of an attachment, or its end.
     package enum Content {
-        /// Base64 digits, without JSON's escapes. A byte of 255 stands for what is none.
+        /// Base64 digits, without JSON's escapes. A byte of 255 stands for a character that cannot be a digit.
         case digits([UInt8])
         case ended
     }
@@ -53,7 +53,7 @@ package struct InlineContentScanner {
     private static let invalid: UInt8 = 255
 
     private let isBatch: Bool
-    /// What references begin with. It is not Base64.
+    /// The beginning of every reference. It is not Base64.
     package let mark: [UInt8]
     private var levels: [Level] = []
     /// The open containers within the innermost level in which no attachments can be.
@@ -64,14 +64,14 @@ package struct InlineContentScanner {
     private var key: [UInt8] = []
     /// The beginning of a content.
     private var held: [UInt8] = []
-    /// What was read of a long content, and is not given yet.
+    /// The digits of a long content that were read and are not passed on yet.
     private var run: [UInt8] = []
     private var escape: Escape?
     /// The number of attachments that were taken out.
     package private(set) var count = 0
 
-    /// `isBatch`: whether the documents are in the array `docs` of an object, as in `_bulk_docs`. `mark`: what references begin with; it
-    /// should be random, and must not be Base64.
+    /// `isBatch`: whether the documents are in the array `docs` of an object, as in `_bulk_docs`. `mark`: the beginning of every reference;
+    /// it should be random, and must not be Base64.
     package init(isBatch: Bool, mark: [UInt8]) { (self.isBatch, self.mark) = (isBatch, mark) }
 
     /// Reads a piece of the text: appends what is left of it to `text`, and calls `content` with what is taken out.
@@ -255,14 +255,14 @@ package struct InlineContentScanner {
 
 /// The attachments that ``InlineContentScanner`` took out of a text.
 package struct TakenOutContents: Sendable {
-    /// What references begin with.
+    /// The beginning of every reference.
     private let mark: [UInt8]
     /// Their lengths in bytes, in the order of the text.
     private let lengths: [Int]
 
     package init(mark: [UInt8], lengths: [Int]) { (self.mark, self.lengths) = (mark, lengths) }
 
-    /// The one for which a string stands; nil if it is not a reference.
+    /// The content for which a string stands; nil if it is not a reference.
     func content(_ text: JSONElement) -> IncomingAttachment.Content? {
         let text = text.bytes.dropFirst().dropLast()
         guard text.starts(with: mark),

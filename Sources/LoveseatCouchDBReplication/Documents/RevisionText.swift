@@ -48,8 +48,8 @@ package enum RevisionText {
         return revisions(start: history.first?.generation ?? 0, ids)
     }
 
-    /// The revisions of a history that peers are told of: at most `limit`. What is not known between two revisions cannot be named, and
-    /// ends the list.
+    /// The revisions of a history that peers are told of: at most `limit`. The list ends before a gap, because the unknown revisions in it
+    /// cannot be named.
     package static func listed(_ history: [RevisionID], _ limit: Int) -> ArraySlice<RevisionID> {
         let first = Int(history.first?.generation ?? 0)
         let gap = history.indices.first { Int(history[$0].generation) != first - $0 }

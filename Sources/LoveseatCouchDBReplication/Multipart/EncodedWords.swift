@@ -2,7 +2,7 @@ import LoveseatModel
 
 /// Text outside ASCII in the header of a mail, such as `=?utf-8?b?w7w=?=` (RFC 2047 §2).
 package enum EncodedWords {
-    /// The text of a header's value; nil if a word is encoded in a way that is not known, or is no UTF-8.
+    /// The text of a header's value; nil if a word has an encoding that is not known, or is not UTF-8.
     package static func decode(_ value: String) -> String? {
         guard value.utf8.starts(with: "=?".utf8) else { return value }
         var bytes: [UInt8] = []

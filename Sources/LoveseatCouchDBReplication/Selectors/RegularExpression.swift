@@ -1,9 +1,9 @@
 /// A regular expression of `$regex`, in the syntax of PCRE. It tells only whether a text contains a match.
 ///
-/// A search follows all paths through the pattern at once (Thompson's construction), so its time is proportional to the lengths of the text and of the
-/// pattern. Constructs that need backtracking are refused: references to groups, lookaround, atomic groups.
+/// A search follows all paths through the pattern at once (Thompson's construction), so its time is proportional to the lengths of the text
+/// and of the pattern. Constructs that need backtracking are refused: references to groups, lookaround, atomic groups.
 package struct RegularExpression: Sendable {
-    /// What a step of the program does.
+    /// A step of the program.
     enum Step: Sendable {
         case take(ScalarSet)
         case assert(Assertion)

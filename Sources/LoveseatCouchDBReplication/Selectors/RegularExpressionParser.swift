@@ -176,7 +176,7 @@ struct RegularExpressionParser {
         }
     }
 
-    /// What a backslash means within a class, too.
+    /// Parses the rest of an escape that has the same meaning within a class.
     private mutating func parseEscapedSet() -> ScalarSet? {
         guard let scalar = takeNext() else { return nil }
         switch scalar {

@@ -51,7 +51,7 @@ package indirect enum Selector: Sendable {
         }
     }
 
-    /// A selector that is none.
+    /// The error for a selector that is not valid.
     package struct ParseError: Error, Hashable, Sendable {
         package let error: String
         package let reason: String

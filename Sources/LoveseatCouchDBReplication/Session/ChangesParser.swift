@@ -33,7 +33,7 @@ package struct RemoteChange: Hashable, Sendable {
 package struct UnreadableChange: Sendable {
     /// The sequence of the row before it; nil if it is the first one.
     package let after: RemoteSequence?
-    /// What can be told of it to people: its document's ID, as far as it is text.
+    /// The row's name in messages: its document's ID, as far as it is text.
     package let name: String
     package let reason: String
 }
@@ -196,7 +196,7 @@ package struct ChangesParser: Sendable {
         return nil
     }
 
-    /// What the row calls its document, or the beginning of the row.
+    /// The ID of the row's document, or the beginning of the row, for messages.
     private var name: String {
         let mark = Array("\"id\":\"".utf8)
         let text = row.firstRange(of: mark).map { row[$0.upperBound...].prefix { $0 != UInt8(ascii: "\"") } }

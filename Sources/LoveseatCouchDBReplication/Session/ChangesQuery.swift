@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// What a replicator asks a remote's feed of changes for (protocol/couchdb.md §3.5).
+/// A replicator's query of a remote's feed of changes (protocol/couchdb.md §3.5).
 package struct ChangesQuery: Hashable, Sendable {
     /// Which documents the remote is to leave out.
     package enum Selection: Hashable, Sendable {
@@ -82,7 +82,7 @@ package struct ChangesQuery: Hashable, Sendable {
                 "/_changes",
                 query + [("doc_ids", JSONText(canonical: list).description)]
             )
-            // Whoever reads the answer leaves out what was not asked for.
+            // If the URL would be too long, the filter is left out, and the reader of the answer skips other documents.
             guard short.query.utf8.count > RemoteRequest.maximumTarget else { return short }
             return RemoteRequest(.get, "/_changes", query.filter { $0.name != "filter" })
         case .selector(let selector):

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// What a remote lacks of a document (protocol/couchdb.md §4.5).
+/// The revisions of a document that a remote lacks (protocol/couchdb.md §4.5).
 package struct MissingRevisions: Hashable, Sendable {
     package var missing: Set<ExactText> = []
     /// Revisions that the remote has, and that may be ancestors of those.
@@ -8,10 +8,10 @@ package struct MissingRevisions: Hashable, Sendable {
 
     package init() {}
 
-    /// Reads an answer of `_revs_diff`, by document. `asked`: what the remote was asked about.
+    /// Reads an answer of `_revs_diff`, by document. `asked`: the revisions that the remote was asked about.
     ///
-    /// The remote leaves out the documents of which it lacks nothing. What it says of any other one must be readable: a document that it lacks
-    /// would not be sent, and would count as sent.
+    /// The remote leaves out the documents of which it lacks nothing. Its entry for any other document must be readable: otherwise a
+    /// document that it lacks would not be sent, and would count as sent.
     ///
     /// - Returns: for each document what the remote lacks, or `remoteError`.
     /// - Throws: `remoteError` for an answer that is not about these documents.
@@ -73,7 +73,7 @@ package struct MissingRevisions: Hashable, Sendable {
     }
 }
 
-/// What a remote answers for one revision that was asked for in bulk (protocol/couchdb.md §4.6).
+/// A remote's answer for one revision that was asked for in bulk (protocol/couchdb.md §4.6).
 package struct BulkGetItem: Sendable {
     package let documentID: String
     /// The revisions that were found.
@@ -85,7 +85,7 @@ package struct BulkGetItem: Sendable {
         (self.documentID, self.error) = (documentID, error)
     }
 
-    /// Reads an answer of `_bulk_get`; nil for what has not that shape.
+    /// Reads an answer of `_bulk_get`; nil for an answer of another form.
     package static func read(_ answer: JSONElement) -> [BulkGetItem]? {
         guard let results = answer["results"], results.kind == .array else { return nil }
         var items: [BulkGetItem] = []
@@ -137,7 +137,7 @@ package struct RefusedDocument: Hashable, Sendable {
             )
         }
         if mayPass { return LoveseatError(.init(10_500), "the peer cannot store it: \(reason)") }
-        // Who may not write now may be let in later.
+        // `unauthorized` is not final: the client may be let in later.
         let code: LoveseatError.Code =
             switch error {
             case "forbidden": .httpForbidden
@@ -157,8 +157,8 @@ package struct RefusedDocument: Hashable, Sendable {
         return lacks("ok") ? row["rev"]?.string != nil : row["ok"]?.bool == true
     }
 
-    /// Reads an answer of `_bulk_docs`. Rows that report success are left out; a row that says neither is a failure. `ids`: the documents that
-    /// were sent.
+    /// Reads an answer of `_bulk_docs`. Rows that report success are left out; a row that says neither is a failure. `ids`: the documents
+    /// that were sent.
     ///
     /// - Throws: `remoteError` for anything else, such as a row that does not say of which of these documents it is.
     package static func read(_ answer: JSONElement, of ids: DocumentSet) throws(LoveseatError)

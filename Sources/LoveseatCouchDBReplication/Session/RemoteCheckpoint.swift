@@ -59,14 +59,15 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         return JSONText(canonical: value)
     }
 
-    /// Whether it is about another database than this one. A save that was on its way when the database was deleted may have come to the new one.
+    /// Whether it is about another database than this one. A save that was in flight when the database was deleted may have reached the new
+    /// one.
     package func isAboutAnother(than instance: String?) -> Bool {
         guard let instance, let own = self.instance else { return false }
         return !own.isExactly(instance)
     }
 
-    /// Replaces the remote sequence, and remembers the last one. `places`: where rows are on the way that could not be read. If there is no room
-    /// for them, the checkpoint is held, and stays where it is from now on.
+    /// Replaces the remote sequence, and remembers the last one. `places`: where rows in between could not be read. If there is no room for
+    /// them, the checkpoint is held, and stays where it is from now on.
     package mutating func advance(to sequence: RemoteSequence, past places: [RemoteSequence?] = []) {
         if isHeld { return }
         guard let places = Self.combined(unreadable, places) else {
@@ -82,7 +83,7 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         checkpoint.remote = sequence
     }
 
-    /// What both copies vouch for. `theirs`: nil if the remote has none.
+    /// Returns the progress that both copies confirm. `theirs`: nil if the remote has none.
     package func joined(with theirs: RemoteCheckpoint?) -> RemoteCheckpoint {
         guard let theirs else { return isAlone ? self : RemoteCheckpoint() }
         var joined = self

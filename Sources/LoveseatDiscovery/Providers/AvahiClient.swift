@@ -2,7 +2,7 @@
 import CDiscovery
 private import Synchronization
 
-/// What a callback of avahi-client reports.
+/// An event that a callback of avahi-client reports.
 enum AvahiEvent: Sendable {
     case state(Int32)
     case browsed(interface: UInt32, isIPv6: Bool, isThere: Bool, name: String)

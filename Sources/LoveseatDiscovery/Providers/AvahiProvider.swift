@@ -136,7 +136,7 @@ package final class AvahiProvider: DiscoveryProvider, @unchecked Sendable {
         }
     }
 
-    /// The daemon has ended: what it told is no longer known.
+    /// The daemon has ended: its reports are no longer valid.
     private func disconnected() {
         client = nil
         for id in Array(browses.keys) {

@@ -13,7 +13,7 @@ package final class DNSServiceProvider: DiscoveryProvider, @unchecked Sendable {
     private static let domain = "local."
     private static let maximumAddresses = 16
 
-    /// What a callback gets: a closure, which lives as long as the operation.
+    /// The context of a callback: a closure, which lives as long as the operation.
     private final class Receiver<Event>: @unchecked Sendable {
         let receive: (Event) -> Void
         init(_ receive: @escaping (Event) -> Void) { self.receive = receive }

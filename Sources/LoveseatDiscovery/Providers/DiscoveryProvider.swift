@@ -12,7 +12,7 @@ public enum DiscoveryMethod: String, Hashable, Sendable, CaseIterable {
     case multicast
 }
 
-/// What a browse finds.
+/// An event of a browse.
 package enum BrowseReport: Sendable {
     case appeared(ServiceName, Link)
     case disappeared(ServiceName, Link)

@@ -149,7 +149,7 @@ extension MulticastNode {
             records.map { DNSRecord($0.name, $0.data, ttl: min($0.ttl, 10), isUnique: false) }
         }
         reply.id = message.id
-        // Names of ours leave room for the answers.
+        // Only questions for our own names are repeated, which leaves room for the answers.
         let answered = message.questions.filter { question in own.contains { question.matches($0) } }
         reply.questions = answered.prefix(8).map { DNSQuestion($0.name, $0.type) }
         (reply.answers, reply.additionals) = (shortened(reply.answers), shortened(reply.additionals))

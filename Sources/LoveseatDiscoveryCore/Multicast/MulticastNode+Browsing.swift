@@ -35,7 +35,7 @@ extension MulticastNode {
         var due: Int64
     }
 
-    /// Searches for services of a type, or of one of its subtypes. What is known is reported at once.
+    /// Searches for services of a type, or of one of its subtypes. Services that are known already are reported at once.
     package mutating func browse(_ type: ServiceType, subtype: String? = nil, at now: Int64) -> Int? {
         guard let typeName = type.domainName,
             let name = subtype.map({ typeName.subtype($0) }) ?? typeName

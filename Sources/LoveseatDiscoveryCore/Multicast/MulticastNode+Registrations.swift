@@ -239,14 +239,14 @@ extension MulticastNode {
         left.lexicographicallyPrecedes(right)
     }
 
-    /// A response that says something else about a name of ours.
+    /// Handles the records of a response that contradict our own names.
     mutating func noteConflicts(in records: [DNSRecord], at now: Int64) {
         for id in registrations.keys.sorted() {
             guard let registration = registrations[id], let name = registration.name.domainName else {
                 continue
             }
             var ours = Set(uniqueRecords(of: registration).map(\.data))
-            // An own announcement may come back after a change.
+            // Our own announcement may come back after a change.
             if let text = registration.previousText { ours.insert(.txt(text)) }
             let types = Set(ours.map(\.type))
             let isContradicted = records.contains {
@@ -263,7 +263,7 @@ extension MulticastNode {
             case .ptr, .srv, .txt, .nsec, .other: return false
             }
         }
-        // Addresses that were just removed from an interface are no conflict.
+        // Addresses that were just removed from an interface are not a conflict.
         guard isHostTaken, registrations.values.contains(where: { !$0.isOwner }) else { return }
         hostName = Self.hostName("lv-" + String(random() & 0xFFFF_FFFF, radix: 16))
         probeAgain(at: now)

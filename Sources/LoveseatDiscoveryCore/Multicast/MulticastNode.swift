@@ -7,7 +7,7 @@ package struct MulticastNode {
     /// The longest datagram that is sent, in bytes.
     static let maximumDatagram = 1_440
 
-    /// What to do.
+    /// An action for the caller to perform.
     package enum Effect: Hashable, Sendable {
         /// Send to the group of a link.
         case multicast([UInt8], Link)
@@ -16,7 +16,7 @@ package struct MulticastNode {
         case event(Event)
     }
 
-    /// What has happened to a registration, a browse or a resolution.
+    /// An event of a registration, a browse or a resolution.
     package enum Event: Hashable, Sendable {
         /// The service is published under this name.
         case published(Int, instance: String)

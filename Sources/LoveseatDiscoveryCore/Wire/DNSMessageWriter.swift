@@ -111,7 +111,8 @@ extension DNSMessage {
         return datagrams
     }
 
-    /// The message in one datagram of at most `limit` bytes, for a receiver that expects no other. What does not fit is left out.
+    /// The message in one datagram of at most `limit` bytes, for a receiver that expects no other. Questions and records that do not fit
+    /// are left out.
     func encodedAlone(limit: Int) -> [UInt8] {
         var writer = DNSMessageWriter(id: id, isResponse: isResponse)
         for question in questions { _ = writer.append(question, limit: limit) }

@@ -67,7 +67,7 @@ package struct DNSRecord: Hashable, Sendable {
         self.isUnique = isUnique
     }
 
-    /// What makes two records the same, whatever their time to live.
+    /// The identity of a record, whatever its time to live.
     struct Key: Hashable, Sendable {
         let name: DomainName
         let data: DNSData

@@ -19,7 +19,7 @@ extension InspectorRoutes {
         ])
     }
 
-    /// What is not at a connected peer or a remote database as it is here, and why: of one document, or of all.
+    /// Lists the documents that are not the same at a connected peer or a remote database, with the reasons; or explains one document.
     func pending(_ request: WebRequest) async throws -> WebReply {
         if let key = request.query["peer"] {
             guard let list = try await backend.pending(over: key) else {

@@ -2,7 +2,7 @@ package import LoveseatModel
 
 /// The peers that are found and those that are connected, as nodes of a picture.
 ///
-/// Anybody on the network can advertise anything: what was only found is marked so.
+/// Anybody on the network can advertise anything: a peer that was only found is marked so.
 package struct MeshPicture: Sendable {
     /// A peer that was found by discovery.
     package struct Found: Hashable, Sendable {

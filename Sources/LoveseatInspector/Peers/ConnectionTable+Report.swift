@@ -1,7 +1,7 @@
 package import LoveseatModel
 
 extension ConnectionTable {
-    /// The most events in a report, so that it has a bound.
+    /// The maximum number of events in a report.
     package static let maximumEventsOfReport = 200
 
     /// The report that `/api/peers` and `loveseat top` show.

@@ -4,7 +4,7 @@ import LoveseatNetwork
 import LoveseatReplication
 import Synchronization
 
-/// What is pending at the peers that are connected.
+/// Counts and lists the documents that are pending at the connected peers.
 extension PeerMonitor {
     /// How long a report waits for peers that are slow to count.
     private static let patience = Duration.milliseconds(300)
@@ -13,7 +13,7 @@ extension PeerMonitor {
     /// How many of them are looked at for a list.
     private static let maximumListed = 10_000
 
-    /// The documents that are on their way over a connection; nil if it is not known, or cannot say.
+    /// The documents that are on their way over a connection; nil if it is not known, or cannot tell.
     private func transfers(over key: String, listing limit: Int, unread: Int) async -> PendingTransfers? {
         let (listener, replicator) = observed.withLock { ($0.listener, $0.replicators[key]) }
         if let replicator { return await replicator.pending(listing: limit, unread: unread) }
@@ -70,7 +70,7 @@ extension PeerMonitor {
         }
         var list = PendingList()
         if let replicator = observed.withLock({ $0.replicators[key] }) {
-            // What the session has not looked at is among what the database knows.
+            // The database also knows the changes that the session has not looked at.
             if var transfers = await replicator.pending(listing: Self.maximumListed, unread: 0) {
                 transfers.unread = [:]
                 list.add(transfers)

@@ -15,7 +15,7 @@ package final class PeerMonitor: Sendable {
     /// How often the peers of earlier connections are recorded, in seconds.
     private static let recordEvery = 10
 
-    /// What is asked for pending documents.
+    /// The listener and the replicators that are asked for pending documents.
     struct Observed {
         var listener: URLEndpointListener?
         /// By the keys of their connections.

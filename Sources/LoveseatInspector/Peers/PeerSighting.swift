@@ -12,7 +12,7 @@ package struct PeerSighting: Hashable, Sendable {
 
     package enum Activity: String, Sendable { case connecting, busy, idle, offline, stopped }
 
-    /// What distinguishes the connection from others of this process.
+    /// The key that distinguishes the connection from others of this process.
     package let key: String
     package let direction: Direction
     /// `BLIP` or `CouchDB`.
@@ -64,7 +64,7 @@ package struct PeerSighting: Hashable, Sendable {
         return String(address[..<colon])
     }
 
-    /// How a person calls it.
+    /// The peer's name for people.
     var title: String { name ?? user ?? certificate ?? address }
 }
 

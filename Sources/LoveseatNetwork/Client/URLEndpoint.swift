@@ -4,8 +4,8 @@ package import LoveseatModel
 
 /// A peer at a URL: `wss://host:port/database`, or `ws://` without encryption.
 ///
-/// A path may stand before the database's name. The default ports are 443 and 80. User names and passwords belong in an authenticator, not in
-/// the URL.
+/// A path may stand before the database's name. The default ports are 443 and 80. User names and passwords belong in an authenticator, not
+/// in the URL.
 public struct URLEndpoint: BLIPEndpoint {
     /// The URL of the database.
     public let url: URL

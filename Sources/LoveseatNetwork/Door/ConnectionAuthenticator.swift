@@ -66,7 +66,7 @@ package final class ConnectionAuthenticator: Sendable {
         // A client without credentials does not guess, and an app's own authenticator may recognise its address.
         let guesses = authorization != nil || !certificates.isEmpty
         guard guesses || !Self.needsProof(authenticator) else { throw .unauthorized }
-        // Secrets that nobody can guess need no protection: whoever has one does not wait because of others' guesses.
+        // Secrets that nobody can guess need no protection: a client that has one does not wait because of others' guesses.
         if authenticator.hasUnguessableSecrets, let peer = await authenticator.authenticate(client) {
             return .admitted(peer)
         }

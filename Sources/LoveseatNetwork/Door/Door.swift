@@ -6,8 +6,8 @@ import NIOPosix
 /// Puts a wire's handlers into the pipeline of a new connection, behind those of TLS, on its event loop.
 package typealias PipelineInstaller = @Sendable (any Channel, ShownCertificates?) throws -> Void
 
-/// What clients of a listener pass before they are served, whatever the wire: a limit on connections that are not
-/// authenticated, TLS, and the proof of who they are.
+/// The checks that clients of a listener pass before they are served, whatever the wire: a limit on connections that are not authenticated,
+/// TLS, and authentication.
 package struct Door: Sendable {
     private static let maximumHalfOpen = 256
 

@@ -30,7 +30,7 @@ package protocol AdvertisementMaker: ListenerAdvertisement {
     ) throws(LoveseatError) -> any RunningAdvertisement
 }
 
-/// What others may know of a listener.
+/// The properties of a listener that others may know.
 package struct AdvertisedListener: Sendable {
     /// The path of its URLs.
     package var databaseName: String

@@ -62,7 +62,7 @@ extension ListenerAuthenticator {
     public var hasUnguessableSecrets: Bool { false }
 }
 
-/// What a listener knows of a user's password.
+/// The secret of a user that a listener knows: the password, or hashes of it.
 public enum ListenerSecret: Hashable, Sendable {
     /// The password itself.
     case password(String)

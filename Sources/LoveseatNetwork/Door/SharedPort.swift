@@ -8,7 +8,7 @@ public protocol PortSharingListener: Sendable {}
 
 /// A listener that can serve on the port of another one, whose TLS, authenticator and limits then are its own.
 package protocol PortGuest: PortSharingListener {
-    /// What it speaks, as advertisements name it.
+    /// The protocols that it speaks, by their names in advertisements.
     var protocols: [String] { get }
     /// Prepares to serve on a port that will be opened.
     ///
@@ -29,8 +29,8 @@ package struct SharedPort: Sendable {
 
 /// Decides by the first request of a connection which of two wires it speaks, and gets out of the way.
 ///
-/// A path that ends in `/_blipsync` is Couchbase's, any other one CouchDB's. Nothing is answered here: what cannot be understood is
-/// left to the second wire, which says so.
+/// A path that ends in `/_blipsync` is Couchbase's, any other one CouchDB's. Nothing is answered here: a request that cannot be understood
+/// is left to the second wire, which answers with the error.
 final class RequestSorter: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

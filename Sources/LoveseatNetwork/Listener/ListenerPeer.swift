@@ -40,7 +40,7 @@ final class PeerRegistry: Sendable {
         var peers = 0
         /// The peers that are connected.
         var connected: [Int: ListenerPeer] = [:]
-        /// What runs over their connections.
+        /// The replications over their connections.
         var replications: [Int: any Replication] = [:]
 
         /// The feeds that have ended by now.
@@ -99,7 +99,7 @@ final class PeerRegistry: Sendable {
         state.withLockedValue { $0.connected.values.sorted { $0.number < $1.number } }
     }
 
-    /// What runs over a peer's connection; nil if that has ended.
+    /// Returns the replication over a peer's connection; nil if that has ended.
     func replication(of number: Int) -> (any Replication)? {
         state.withLockedValue { $0.replications[number] }
     }

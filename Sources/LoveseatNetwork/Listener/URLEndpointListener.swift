@@ -66,9 +66,9 @@ public final class URLEndpointListener: Sendable {
     /// a call before, the listener is not started.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work (no collections, collections of two databases, a
-    ///   database name that is empty or has a slash, an authenticator that needs TLS while it is disabled, a listener that cannot share
-    ///   the port); `crypto` for an identity that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that
-    ///   does not exist; `notOpen`.
+    ///   database name that is empty or has a slash, an authenticator that needs TLS while it is disabled, a listener that cannot share the
+    ///   port); `crypto` for an identity that cannot be used or stored; `EADDRINUSE` of the `posix` domain if the port is in use;
+    ///   `unknownHost` for an interface that does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
         do {
             try await life.alone {

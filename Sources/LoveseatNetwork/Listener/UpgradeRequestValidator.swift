@@ -21,7 +21,7 @@ package struct UpgradeRequestValidator: Hashable, Sendable {
         }
     }
 
-    /// What a valid request asks for.
+    /// The kinds of valid requests.
     package enum Acceptance: Hashable, Sendable {
         case webSocket(WebSocketRequest)
         /// Asks whether the database exists, as a gateway does before it replicates.

@@ -19,7 +19,7 @@ public protocol MessageTransport: Sendable {
     func close() async
 }
 
-/// What a transport preserves of what is sent. Both sides of a connection need the same.
+/// The units that a transport preserves: whole messages, or the order of bytes only. Both sides of a connection need the same.
 public enum ProtocolType: UInt8, Hashable, Sendable {
     /// The transport delivers whole messages, in order, each once. Nothing is added to them.
     case messageStream = 0

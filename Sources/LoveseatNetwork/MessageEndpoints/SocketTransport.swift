@@ -8,7 +8,7 @@ import NIOPosix
 
 /// A transport over a socket or a pair of pipes, for ``ProtocolType/byteStream``. It does not encrypt.
 ///
-/// What waits ends when its task is cancelled, and throws.
+/// A call of `send` or `receive` that waits throws when its task is cancelled.
 public final class SocketTransport: MessageTransport {
     private static let receiveLimit = 256 << 10
 

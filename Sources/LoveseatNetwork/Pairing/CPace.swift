@@ -4,7 +4,7 @@ import Foundation
 /// CPace over X25519 with SHA-512 (draft-irtf-cfrg-cpace): two sides that know the same short secret agree on a key, and
 /// neither a listener nor a stranger that takes part learns more than whether one guess was right.
 package struct CPace {
-    /// What both sides know beside the secret: a label, and the number that the first side chose for this exchange.
+    /// The values that both sides know: the secret, a label, and the number that the first side chose for this exchange.
     package struct Session: Hashable {
         let secret: [UInt8]
         let label: [UInt8]

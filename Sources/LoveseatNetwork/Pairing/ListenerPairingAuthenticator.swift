@@ -244,7 +244,8 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         )
     }
 
-    /// Called when a client has been sent the response that admits it. Only then is the pairing reported to the app, which may stop the listener.
+    /// Called when a client has been sent the response that admits it. Only then is the pairing reported to the app, which may stop the
+    /// listener.
     func answered(_ certificates: [TLSCertificate]) {
         let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairingEvent>)? in
             guard let offer = state.offer, let user = offer.user,

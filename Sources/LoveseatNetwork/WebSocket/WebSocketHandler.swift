@@ -237,7 +237,7 @@ package final class WebSocketHandler: ChannelDuplexHandler {
         context.read()
     }
 
-    /// Closes the connection because of a violation; what the peer still sends is ignored.
+    /// Closes the connection because of a violation. Bytes that the peer still sends are ignored.
     private func fail(_ code: Int, _ reason: String) {
         finish(LoveseatError(.init(10_000 + code), "the peer violated the WebSocket protocol: \(reason)"))
         sendClose(code, reason)

@@ -7,13 +7,13 @@ package import LoveseatModel
 /// A value, so that a test can look at what it was a moment ago. Its rules are those of gateway.md, which were observed,
 /// and nothing else.
 package struct GatewayDatabase: Sendable {
-    /// What an administrator configures.
+    /// The options that an administrator configures.
     package struct Options: Sendable {
         /// How many revisions of a document's line are kept.
         package var revisionDepth = 50
         /// Whether the content of a replaced revision that is not cached any more is still there.
         package var keepsOldBodies = true
-        /// The most replications at once; nil for any number.
+        /// The maximum number of replications at once; nil for no limit.
         package var maximumReplications: Int?
         /// Whether an administrator may add branches, as 3.3.7 can be told (gateway.md 56). Clients ask for none.
         package var allowsConflicts = false
@@ -69,9 +69,9 @@ package struct GatewayDatabase: Sendable {
     /// The collection that a path names, such as `app.one`, or `one` in the default scope.
     static func keyspace(_ path: String) -> String { path.contains(".") ? path : "_default.\(path)" }
 
-    // MARK: What an administrator does
+    // MARK: Changes by an administrator
 
-    /// Puts another sync function into place. Documents are judged by it when they are written next.
+    /// Puts another sync function into place. It applies to documents when they are written next.
     package mutating func setSyncFunction(_ function: @escaping SyncFunction, in path: String = "_default") {
         keyspaces[Self.keyspace(path)]?.syncFunction = function
     }
@@ -130,7 +130,7 @@ package struct GatewayDatabase: Sendable {
         checkpoints[CheckpointKey(keyspace: Self.keyspace(path), client: client)] = nil
     }
 
-    /// What of a document a user reads now; nil if nothing.
+    /// Returns the revision and content of a document that a user reads now; nil if the user reads none.
     package func content(of id: String, for user: String, in path: String = "_default") -> (
         revision: String, body: JSONObject
     )? {

@@ -29,9 +29,9 @@ struct GatewayDocument: Sendable {
     var channels: [String: Removal?] = [:]
     /// When it was in each.
     var memberships: [String: [GatewayDatabase.Period]] = [:]
-    /// What it grants, with the sequence since when: channels by user or `role:` and role.
+    /// The channels that it grants, with the sequence since when, by user or `role:` and role.
     var grantedChannels: [String: [String: Int]] = [:]
-    /// Roles by user.
+    /// The roles that it grants, in the same way.
     var grantedRoles: [String: [String: Int]] = [:]
     /// The bytes of its attachments, by digest.
     var attachments: [String: [UInt8]] = [:]
@@ -76,7 +76,7 @@ struct GatewayDocument: Sendable {
         for id in revisions.keys { revisions[id]?.isCached = false }
     }
 
-    /// Keeps so many revisions of the current line. What is off that line goes once it is as old.
+    /// Keeps so many revisions of the current line, and removes the older ones. Revisions off that line stay.
     mutating func prune(to depth: Int) {
         let line = [current] + ancestors(of: current)
         // Most documents have fewer revisions.

@@ -1,6 +1,6 @@
 import LoveseatModel
 
-/// What a client asks a feed for (replication.md §6).
+/// A client's query of a feed (replication.md §6).
 struct GatewayFeedQuery: Hashable, Sendable {
     var since = GatewaySequence.zero
     var channels: Set<String>?
@@ -12,7 +12,7 @@ struct GatewayFeedQuery: Hashable, Sendable {
 
 /// A row of a feed.
 package struct GatewayFeedRow: Hashable, Sendable {
-    /// What a row says about its document (gateway.md 24).
+    /// The state of the document, as a row reports it (gateway.md 24).
     struct Flags: OptionSet, Hashable, Sendable {
         let rawValue: Int
         static let deleted = Flags(rawValue: 1)
@@ -53,7 +53,7 @@ extension GatewayDatabase {
                 }
                 if row.sequence <= query.since { continue }
                 if query.activeOnly, !row.flags.isEmpty { continue }
-                // Whoever still sees the document is not told that it left one of its channels.
+                // A user who still sees the document is not told that it left one of its channels.
                 if row.flags == .removed, document.isVisible(to: access) { continue }
                 rows.add(row)
             }
@@ -64,7 +64,7 @@ extension GatewayDatabase {
         return rows.sorted
     }
 
-    /// Rows by place and document: of several for one, an active entry stands over a removal.
+    /// Rows by place and document. If there are several for one, an active entry replaces a removal.
     private struct FeedRows {
         struct Key: Hashable {
             let sequence: GatewaySequence
@@ -87,7 +87,7 @@ extension GatewayDatabase {
         }
     }
 
-    /// What a channel's log says about a document: where it was changed last, or left.
+    /// The entry of a document in a channel's log: where the document was changed last, or left.
     private func entry(of document: GatewayDocument, in channel: String) -> (
         sequence: Int, revision: String, flags: GatewayFeedRow.Flags
     )? {
@@ -118,7 +118,7 @@ extension GatewayDatabase {
         )
     }
 
-    /// What the user had by channels that are lost, and sees by no other.
+    /// Adds the documents that the user saw through lost channels, and sees through no other.
     private func addRevoked(
         to rows: inout FeedRows,
         _ user: String,

@@ -15,9 +15,9 @@ package final class GatewayLine {
     }
 
     package let session: GatewaySession
-    /// Called when a revision of the client's is taken.
+    /// Called when a revision of the client is accepted.
     package var onTaken: (Pushed) -> Void = { _ in }
-    /// Called when one is refused.
+    /// Called when a revision of the client is refused.
     package var onRefused: (Pushed, ReplyError) -> Void = { _, _ in }
     /// Called with every message in words; nil where nobody reads them.
     package var onMessage: ((String) -> Void)?

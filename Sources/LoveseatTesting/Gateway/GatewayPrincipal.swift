@@ -6,7 +6,7 @@ struct GatewayPrincipal: Sendable {
     var channels: [String: [String: Int]] = [:]
     /// The roles that an administrator gave, with the sequence since when.
     var roles: [String: Int] = [:]
-    /// What the user had and lost, by collection and channel.
+    /// When the user had channels that are lost now, by collection and channel.
     var history: [String: [String: [GatewayDatabase.Period]]] = [:]
     /// The user's channels when they were worked out last, by collection.
     var known: [String: [String: Int]] = [:]
@@ -18,7 +18,7 @@ struct GatewayPrincipal: Sendable {
 }
 
 extension GatewayDatabase {
-    /// What an administrator writes about a user or role. What is nil stays as it is.
+    /// The settings that an administrator writes for a user or role. A setting of nil stays as it is.
     package struct PrincipalSettings: Sendable {
         /// Channels by collection (`scope.collection`).
         package var channels: [String: Set<String>]
@@ -74,14 +74,14 @@ extension GatewayDatabase {
         return isNew
     }
 
-    /// Removes a user. Open connections of theirs go on (gateway.md 41).
+    /// Removes a user. The user's open connections go on (gateway.md 41).
     package mutating func deleteUser(_ name: String) {
         // An administrator may delete a user that does not exist.
         guard users[name]?.isDeleted == false else { return }
         users[name]?.isDeleted = true
     }
 
-    /// Removes a role, and with it what it gave.
+    /// Removes a role, and the access that it gave.
     package mutating func deleteRole(_ name: String) {
         // An administrator may delete a role that does not exist.
         guard roles[name]?.isDeleted == false else { return }
@@ -163,7 +163,7 @@ extension GatewayDatabase {
         return access
     }
 
-    /// Documents changed what users have: it is worked out when they come next.
+    /// Documents changed the access of users. It is worked out when they come next.
     mutating func noteChangedAccess(since before: Access) {
         let after = accessOfAll()
         for (user, old) in before where after[user] != old && users[user]?.invalidatedAt == nil {
@@ -171,7 +171,7 @@ extension GatewayDatabase {
         }
     }
 
-    /// Works out what a user has, and remembers what was lost, as a gateway does when the user comes.
+    /// Works out the access of a user, and remembers what was lost, as a gateway does when the user comes.
     mutating func refreshAccess(of name: String) {
         // The user is about to be created, or is not in the backup that the gateway was put back to.
         guard var user = users[name] else { return }
@@ -187,7 +187,7 @@ extension GatewayDatabase {
         users[name] = user
     }
 
-    /// An administrator changed a role: what its users lost is remembered at once.
+    /// An administrator changed a role: the losses of its users are remembered at once.
     private mutating func recordLosses(since before: Access) {
         for (name, old) in before {
             for (keyspace, channels) in old {

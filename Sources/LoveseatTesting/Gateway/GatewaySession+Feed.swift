@@ -8,7 +8,7 @@ extension GatewaySession {
         var query: GatewayFeedQuery
         let rowsPerList: Int
         let sendsReplacements: Bool
-        /// What a one-shot feed found and has not announced yet; nil before it looked.
+        /// The rows that a one-shot feed found and has not announced yet; nil before it looked.
         var rows: [GatewayFeedRow]?
         var isListInFlight = false
         var isCaughtUp = false
@@ -103,7 +103,7 @@ extension GatewaySession {
         return true
     }
 
-    /// What a feed would announce.
+    /// Returns the rows that a feed would announce.
     package func lookAhead(_ index: Int, reading other: GatewayDatabase? = nil) -> [GatewayFeedRow] {
         guard let feed = feeds[index] else { return [] }
         if let rows = feed.rows { return rows }

@@ -4,19 +4,18 @@ import LoveseatModel
 
 /// One connection of the gateway's twin, message by message.
 ///
-/// It reads no clock and opens no socket: messages come in by ``receive(_:)``, wait until they are worked on, and what
-/// the gateway says is in ``takeOutput()``. A gateway handles requests on threads of their own, so their order of arrival
-/// is not kept (gateway.md 14): ``work()`` takes them in an order of its generator's, and a test that knows the order
-/// takes them one by one.
+/// It reads no clock and opens no socket: messages come in by ``receive(_:)``, wait until they are worked on, and the gateway's messages
+/// are in ``takeOutput()``. A gateway handles requests on threads of their own, so their order of arrival is not kept (gateway.md 14):
+/// ``work()`` takes them in a seeded random order, and a test that knows the order takes them one by one.
 package final class GatewaySession {
-    /// What the gateway says.
+    /// A message of the gateway.
     package enum Output: Sendable {
         case request(Message, tag: BLIPConnection.Tag?)
         case reply(Message, to: UInt64)
         case failure(ReplyError, to: UInt64)
     }
 
-    /// What came and waits.
+    /// A message that came and waits.
     package enum Arrival: Sendable {
         case request(number: UInt64, Message)
         case answer(tag: BLIPConnection.Tag, Result<Message, ReplyError>)
@@ -46,7 +45,7 @@ package final class GatewaySession {
     private var output: [Output] = []
     private var lastTag: BLIPConnection.Tag = 0
 
-    /// What an answer is for.
+    /// The purpose of an answer.
     enum Awaited {
         case list([GatewayFeedRow], feed: Int)
         case attachment(digest: String, upload: UInt64)
@@ -84,7 +83,7 @@ package final class GatewaySession {
         }
     }
 
-    /// What the gateway says now.
+    /// Returns the gateway's messages since the last call.
     package func takeOutput() -> [Output] {
         defer { output = [] }
         return output

@@ -197,7 +197,7 @@ extension GatewayDatabase {
 }
 
 extension GatewayDatabase.PrincipalSettings {
-    /// What the body of a REST request about a user or role says.
+    /// Reads the settings in the body of a REST request about a user or role.
     package init(configuration: JSONValue) {
         func names(_ value: JSONValue?) -> Set<String>? {
             (value?.array?.compactMap(\.string)).map { Set($0) }

@@ -114,7 +114,7 @@ package final class GatewayTwin {
         return Accepted(session: session, negotiated: negotiated, renewedSession: renewed)
     }
 
-    /// The header is judged before any cookie, and of several cookies the first.
+    /// The header is checked before any cookie. Of several cookies, only the first one counts.
     private func authenticate(_ upgrade: Upgrade, _ database: GatewayDatabase) throws(UpgradeRefusal) -> (
         user: String, renewed: String?
     ) {

@@ -85,9 +85,9 @@ package struct SyncCall: Sendable {
         value?.string.map { [$0] } ?? value?.array?.compactMap(\.string) ?? []
     }
 
-    /// What a database without a function of its own does: `channel(doc.channels)`.
+    /// The default for a database without a function of its own: `channel(doc.channels)`.
     package static let channelsOfDocument: SyncFunction = { $0.channel($0.document["channels"]) }
 
-    /// What a named collection without a function of its own does: all its documents go into a channel of its name.
+    /// The default for a named collection without a function of its own: all its documents go into a channel of its name.
     package static func channel(named name: String) -> SyncFunction { { $0.channel(.string(name)) } }
 }

@@ -24,7 +24,7 @@ struct SyncScriptParser {
     private var tokens: [Token] = []
     private var position = 0
 
-    /// Nil if the text has something that is no token.
+    /// Nil if the text has something that is not a token.
     init?(_ text: String) {
         var rest = text[...]
         while let first = rest.first {

@@ -3,8 +3,8 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// A hub's database, which still serves a deletion that another document took the place of since it was announced, as Couchbase Lite does:
-/// the deletion is a leaf, and leaves have their bodies. For a foreign client Loveseat says that it is obsolete.
+/// A hub's database. It still serves an announced deletion after another document has taken its place, as Couchbase Lite does: the deletion
+/// is a leaf, and leaves have their bodies. Loveseat itself tells a foreign client that the deletion is obsolete.
 final class HubReplica: ReplicaLayer {
     let inner: any RevisionStore
     private let hub: SimulatedPeer

@@ -24,13 +24,13 @@ package final class PuppetLine: @unchecked Sendable {
     private let runtime: ReplicationRuntime
     private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
     private let shared = Shared()
-    /// What the driver has reported to the app.
+    /// The driver's reports to the app.
     package var reports: [ReplicationReport] { shared.reports }
     private var hasEnded = false
     private var driver: ReplicationDriver?
     private var puppetFailure: BLIPError?
 
-    /// What the driver's hooks and this line share. Both run on one thread, which the compiler cannot see.
+    /// The state that the driver's hooks and this line share. Both run on one thread, which the compiler cannot see.
     private final class Shared: @unchecked Sendable {
         var notify: (@Sendable (CollectionName) -> Void)?
         var pull: (FetchNotice) -> Bool = { _ in false }
@@ -87,7 +87,7 @@ package final class PuppetLine: @unchecked Sendable {
         try settle()
     }
 
-    /// What the driver says is on its way, or waits for its turn; nil before there is a driver.
+    /// The documents that are in flight or wait for their turn, according to the driver; nil before there is a driver.
     package func pending(listing limit: Int, unread: Int) throws -> PendingTransfers? {
         guard let driver else { return nil }
         var found: PendingTransfers?

@@ -1,10 +1,10 @@
 package import LoveseatModel
 package import LoveseatReplication
 
-/// A database seen through something that changes or notes what passes; what a layer does not define goes through as it is.
+/// A database seen through something that changes or notes what passes. Calls that a layer does not define go through as they are.
 package protocol ReplicaLayer: RevisionStore {
     var inner: any RevisionStore { get }
-    /// Whether the process died that asks: then nothing is answered or written any more.
+    /// Whether the process that asks has died. Then nothing is answered or written any more.
     var isDead: Bool { get }
     /// Called before each question.
     func willAsk()

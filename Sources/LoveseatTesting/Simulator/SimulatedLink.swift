@@ -20,7 +20,7 @@ package final class SimulatedLink: @unchecked Sendable {
         package var cutAfter: Int?
         /// How long it takes an end to notice a break, in milliseconds.
         package var notice = 0...0
-        /// Whether a break also loses what is under way.
+        /// Whether a break also loses the messages that are in flight.
         package var losesWhatIsUnderWay = false
 
         package init() {}
@@ -38,7 +38,7 @@ package final class SimulatedLink: @unchecked Sendable {
         case failure(LoveseatError)
     }
 
-    /// What goes one way.
+    /// One direction of the link.
     private struct Direction {
         var arrived: [[UInt8]] = []
         /// Bytes that were sent and not received.
@@ -49,7 +49,7 @@ package final class SimulatedLink: @unchecked Sendable {
         var end: End?
         var reader: CheckedContinuation<Void, Never>?
         var writer: CheckedContinuation<Void, Never>?
-        /// Whoever sends or receives has left.
+        /// Whether the sender or the receiver has left.
         var isDropped = false
         var onArrival: (([UInt8]) -> Void)?
         var onEnd: (() -> Void)?
@@ -90,10 +90,10 @@ package final class SimulatedLink: @unchecked Sendable {
         change(side) { ($0.onArrival, $0.onEnd) = (take, end) }
     }
 
-    /// Whether what an end sends now need not wait.
+    /// Whether an end can send now without waiting.
     package func hasRoom(from side: Side) -> Bool { direction(side.other).bytes < plan.capacity }
 
-    /// Calls `refill` when there may be room for what an end without a channel sends.
+    /// Calls `refill` when an end without a channel may have room to send.
     package func onRoom(from side: Side, _ refill: @escaping () -> Void) {
         change(side.other) { $0.onRoom = refill }
     }
@@ -122,7 +122,7 @@ package final class SimulatedLink: @unchecked Sendable {
         end(side, .failure(LoveseatError(.webSocketAbnormalClose, "the process died")))
     }
 
-    /// One end closes it. What was sent before still arrives.
+    /// One end closes the link. Messages that were sent before still arrive.
     package func close(_ side: Side, code: Int, reason: String) {
         // A driver may close its end twice, or after its process died.
         guard closed.insert(side).inserted else { return }
@@ -139,7 +139,7 @@ package final class SimulatedLink: @unchecked Sendable {
         }
     }
 
-    /// What is under way to an end arrives nowhere, and its own writer waits no longer.
+    /// Messages in flight to an end are dropped, and the end's own writer waits no longer.
     private func drop(_ side: Side) {
         change(side) { $0.isDropped = true }
         wakeWriter(of: side.other)
@@ -199,7 +199,7 @@ package final class SimulatedLink: @unchecked Sendable {
         }?.resume()
     }
 
-    /// Those who wait to send something to a side.
+    /// Wakes the task that waits to send something to a side.
     private func wakeWriter(of side: Side) {
         let (writer, onRoom) = change(side) { direction in
             defer { direction.writer = nil }

@@ -1,8 +1,8 @@
 package import LoveseatReplication
 
-/// What the driver that ships runs on in a simulation: a virtual clock, and executors that take turns as a seed decides.
+/// The runtime of the real driver in a simulation: a virtual clock, and executors that take turns as a seed decides.
 ///
-/// Of two executors with work to do at one time, a seeded dice lets one go first. What one driver does keeps its order.
+/// If two executors have work at the same time, seeded dice decide which goes first. The jobs of one driver keep their order.
 ///
 /// @unchecked because everything of a simulation runs on the thread that calls ``VirtualClock/step()``.
 package final class SimulatedRuntime: @unchecked Sendable {

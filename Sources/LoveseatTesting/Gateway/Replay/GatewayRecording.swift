@@ -25,7 +25,7 @@ package struct GatewayRecording: Sendable {
         package let message: Message
     }
 
-    /// What happened between two ends of connections, or on one connection and meanwhile.
+    /// The events on one connection and meanwhile, or those between connections.
     package struct Part: Sendable {
         package var isConnection: Bool
         package var events: [Event] = []
@@ -83,7 +83,7 @@ package struct GatewayRecording: Sendable {
 }
 
 extension GatewayRecording.Spoken {
-    /// The rows of a `changes` request of the gateway's; nil if it is none.
+    /// The rows of a `changes` request by the gateway; nil for any other message.
     var rows: [JSONValue]? {
         guard !isClient, type == .request, message.profile == "changes" else { return nil }
         return GatewaySession.parse(message.body)?.array ?? []

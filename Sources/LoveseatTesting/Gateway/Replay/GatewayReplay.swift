@@ -14,7 +14,7 @@ package struct GatewayReplay {
     let functions: (String) -> SyncFunction?
     let twin = GatewayTwin()
     var sequences = SequenceMap()
-    /// What differs, in words.
+    /// The differences, in words.
     package private(set) var problems: [String] = []
     /// How much differed for each user, by the checkpoints that connections used.
     private var scores: [String: [String: Int]] = [:]
@@ -78,7 +78,7 @@ package struct GatewayReplay {
         clients.reduce(0) { $0 + (scores[$1]?[user] ?? 0) }
     }
 
-    /// What a connection that was taken for the wrong user's must not change.
+    /// The state that a connection must not change if it was taken for the wrong user's.
     private struct State {
         let databases: [String: GatewayDatabase]
         let sequences: SequenceMap
@@ -123,7 +123,7 @@ package struct GatewayReplay {
         return ""
     }
 
-    // MARK: What is done to the gateway
+    // MARK: Events at the gateway
 
     mutating func perform(_ event: GatewayRecording.Event) {
         switch event {

@@ -12,7 +12,7 @@ struct ReplayedConnection {
     private let user: String
     private let name: String
     private var session: GatewaySession?
-    /// What a feed may have seen: the database as it was since its last list.
+    /// The states of the database that a feed may have seen: those since its last list.
     private var moments: [Int: [GatewayDatabase]] = [:]
     /// The answers of the twin, by the number of the request.
     private var replies: [UInt64: Result<Message, ReplyError>] = [:]
@@ -236,7 +236,7 @@ struct ReplayedConnection {
         }
     }
 
-    /// What differs between two messages, the order of properties aside.
+    /// Describes how two messages differ, the order of properties aside; nil if they do not.
     private static func difference(_ own: Message, _ recorded: Message) -> String? {
         func sorted(_ message: Message) -> [String] {
             message.properties.pairs.map { "\($0.name)=\($0.value)" }.sorted()
@@ -254,7 +254,7 @@ struct ReplayedConnection {
         return "\(ReplyText(own)) \(flags), recorded \(ReplyText(recorded))"
     }
 
-    // MARK: What the gateway asks and announces
+    // MARK: Requests of the gateway
 
     private mutating func hear(_ spoken: GatewayRecording.Spoken, _ place: Int) {
         switch spoken.message.profile {

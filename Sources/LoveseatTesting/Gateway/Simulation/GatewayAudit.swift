@@ -2,21 +2,21 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatStorage
 
-/// Judges whether clients hold what their users may see, and knows what no client can know (gateway.md 59).
+/// Checks that clients hold the documents that their users may see, and knows what no client can know (gateway.md 59).
 final class GatewayAudit {
     private let twin: GatewayTwin
     private let name: String
     private let path: String
     private let users: [String]
-    /// The documents of which a user's clients may hold what is gone, by user: they were changed while the user did not see
-    /// them, or were purged.
+    /// The documents of which a user's clients may hold content that is gone, by user: they were changed while the user did not see them,
+    /// or were purged.
     private var untold: [String: Set<String>] = [:]
     private var sequences: [String: Int] = [:]
     private var visible: [String: Set<String>] = [:]
     private var channels: [String: [String: Int]] = [:]
     private var lastSequence = 0
-    /// The users whose rights a purge changed since they came last. It has no sequence, so that whatever they lose until they come is dated
-    /// by one that their clients may have heard of already.
+    /// The users whose rights a purge changed since they came last. A purge has no sequence, so that any loss until they come again is
+    /// dated by a sequence that their clients may have heard of already.
     private var datedByPurge: Set<String> = []
     /// All revisions that the gateway ever had, by document.
     private var had: [String: Set<String>] = [:]
@@ -29,7 +29,7 @@ final class GatewayAudit {
     private var database: GatewayDatabase { twin.databases[name] ?? GatewayDatabase() }
     private var keyspace: String { GatewayDatabase.keyspace(path) }
 
-    /// What is known of the database as it is now, to go with a backup of it.
+    /// The audit's knowledge of the database as it is now, to go with a backup of it.
     struct Backup {
         let database: GatewayDatabase
         fileprivate let untold: [String: Set<String>]
@@ -39,8 +39,9 @@ final class GatewayAudit {
 
     /// Call after everything that may have changed the database.
     ///
-    /// `restored`: what it was put back to. It knows nothing of what users had since, and takes none of that away. What it has
-    /// no more comes back with their clients' next push, unless they could not know even then that it was gone.
+    /// `restored`: the backup that the database was put back to. It knows nothing of the documents that users received since, and takes
+    /// none of them away. Documents that it lacks come back with the next push of their clients, unless the clients could not know even
+    /// then that a document was gone.
     func note(restored: Backup? = nil) {
         let database = database
         let documents = database.keyspaces[keyspace]?.documents ?? [:]
@@ -116,8 +117,8 @@ final class GatewayAudit {
             }
     }
 
-    /// A user's client saved a document, or pushed what the gateway has already, be it below a deletion (docs/decisions/0001). If the
-    /// user does not see it, nobody tells what becomes of it.
+    /// A user's client saved a document, or pushed a revision that the gateway has already, be it below a deletion (docs/decisions/0001).
+    /// If the user does not see the document, nobody tells the client of its later changes.
     func saved(_ id: String, by user: String) {
         if visible[user]?.contains(id) != true { untold[user, default: []].insert(id) }
     }
@@ -138,7 +139,7 @@ final class GatewayAudit {
         } == true
     }
 
-    /// What is wrong with what a client holds, in the end.
+    /// Returns the problems with the documents that a client holds in the end.
     func judge(_ client: GatewayClient) throws -> [String] {
         let database = database
         let wanted = database.visibleDocuments(to: client.user, in: path)
@@ -175,13 +176,13 @@ final class GatewayAudit {
         }
         if held?.hasConflict == true { return "UNRESOLVED \(held.map(\.description) ?? "")" }
         let document = database.keyspaces[keyspace]?.documents[id]
-        // What the gateway has no more may have gone there as a copy under another name.
+        // A revision that the gateway has no longer may have gone there as a copy under another name.
         let copies = wanted == nil ? held.flatMap { tree?.copies(of: $0.revision) } ?? [] : []
         let wasThere =
             ([held?.revision.text].compactMap { $0 } + copies).contains { had[id]?.contains($0) == true }
-            // What the gateway has already, under another revision, is not sent.
+            // A document that the gateway has already, under another revision, is not sent.
             || tree?.remotes.values.contains { tree?.isCurrent($0) == true } == true
-        // The gateway refused it when it was offered last. Once it may have had it: until it was purged.
+        // The gateway refused this version when it was offered last. It may have had the version once, until a purge.
         if let held, client.refused[id]?.contains(held.body) == true { return nil }
         if let held, !wasThere, let tree {
             if held.isDeleted, document?.isDeleted ?? true { return nil }
@@ -193,7 +194,7 @@ final class GatewayAudit {
         }
         guard let wanted else {
             guard let held, !held.isDeleted, untold[client.user]?.contains(id) != true else { return nil }
-            // A client that got no answer to its push keeps what it knows to be its own edit alone.
+            // A client that got no answer to its push keeps the version, which it takes for its own edit alone.
             guard tree?.remotes.values.contains(where: { tree?.isCurrent($0) == true }) == true else {
                 return nil
             }
@@ -247,7 +248,7 @@ extension RevisionTree {
         return copies.filter { $0.value == original }.map(\.key.text)
     }
 
-    /// A copy of a revision that may be abbreviated: a candidate, or what somebody has saved something on top of since.
+    /// Returns a copy of a revision that may be abbreviated: a candidate, or a copy on top of which somebody has saved something since.
     func copy(of original: RevisionID) -> RevisionID? {
         let name = CopyName(original: original, origin: original)
         let candidate = candidates.first { name.isOf($0.original) }?.node.id

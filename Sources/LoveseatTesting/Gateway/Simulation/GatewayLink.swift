@@ -124,7 +124,7 @@ final class GatewayLink: @unchecked Sendable {
         )
         runtime.task { [self] in
             let error = await driver.run()
-            // Links that break are no mistakes, and nobody hears what a dead process could not store.
+            // Broken links are not mistakes, and nobody hears what a dead process could not store.
             if let error, !isDead, !error.isTransient, error.code != .webSocketGoingAway {
                 failure = failure ?? error
             }
@@ -202,7 +202,7 @@ final class GatewayLink: @unchecked Sendable {
     var onWorked: (GatewayLink) -> Void = { _ in }
 }
 
-/// A client of the simulation: a database, and whose it is.
+/// A client of the simulation: a database, and its user.
 final class GatewayClient {
     let peer: SimulatedPeer
     let user: String
@@ -210,9 +210,9 @@ final class GatewayClient {
     var deleted: Set<String> = []
     /// The tombstones that were made here.
     var tombstones: Set<RevisionID> = []
-    /// The originals that somebody saved over here who had another one before them, by document.
+    /// The originals of the candidates, other than the current one, over which somebody saved a document here, by document.
     var givenUp: [String: Set<RevisionID>] = [:]
-    /// What the gateway refused for good, by document: no client sends it again (replication.md §9.2).
+    /// The contents that the gateway refused for good, by document: no client sends them again (replication.md §9.2).
     var refused: [String: Set<JSONText>] = [:]
     /// The documents whose deletion here met one at the gateway: both are deleted, and nothing is sent again.
     var deletedAlready: Set<String> = []

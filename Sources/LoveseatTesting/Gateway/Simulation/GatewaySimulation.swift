@@ -24,7 +24,7 @@ public struct GatewaySimulation: Sendable {
         repeatsContents = Simulation.repeatsContents(seed: seed)
     }
 
-    /// What a run found.
+    /// The result of a run.
     public struct Report: Hashable, Sendable {
         /// Sentences about what is wrong; none if every client holds what it should.
         public var problems: [String] = []
@@ -36,7 +36,7 @@ public struct GatewaySimulation: Sendable {
         public var connections = 0
         /// The number of revisions that the gateway took from clients.
         public var revisionsTaken = 0
-        /// The most frames of one connection.
+        /// The largest number of frames of one connection.
         public var longestConnection = 0
     }
 

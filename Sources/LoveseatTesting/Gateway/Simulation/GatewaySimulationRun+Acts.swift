@@ -3,7 +3,7 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatStorage
 
-/// What people do in a history.
+/// The acts of people in a history.
 extension GatewaySimulationRun {
     func randomID() -> String { "d\(generator.int(0...7))" }
 

@@ -2,13 +2,15 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatStorage
 
-/// Who stands behind a deletion.
+/// Finds the deletion behind a tombstone.
 extension GatewaySimulationRun {
-    /// No replicator writes a tombstone that no deletion stands behind: one by its app, or one that the gateway itself had, of
-    /// the very document that it is put on, or of one for which somebody gave up the other there: who saves a document decides
-    /// against every other version of it that has come, and it may turn out that the one they saved was deleted. A client that
-    /// edited what another one deleted may send its edit before it hears of the deletion; the deletion stands all the same
-    /// (docs/decisions/0001). Who gave way to a deletion that came back each time follows what somebody else gave up.
+    /// Whether a deletion stands behind a tombstone that a client pushed: no replicator writes one without.
+    ///
+    /// The deletion is one by the client's app, or one that the gateway itself had: of the very document on which the tombstone is put, or
+    /// of a document for which somebody gave up the other one there. A person who saves a document decides against every other version of
+    /// it that has come, and the saved one may turn out to be deleted. A client that edited a document which another one deleted may send
+    /// its edit before it hears of the deletion; the deletion stands all the same (docs/decisions/0001). A client that gave way each time
+    /// the deletion came back follows somebody else's decision.
     func isDecided(_ pushed: GatewayLine.Pushed, by client: GatewayClient) -> Bool {
         guard !client.deleted.contains(pushed.id), !audit.hasHad(pushed.revision, of: pushed.id),
             let tombstone = RevisionID(pushed.revision)
@@ -22,7 +24,7 @@ extension GatewaySimulationRun {
         if client.tombstones.contains(tombstone) || client.tombstones.contains(original) { return true }
         guard let replaced, audit.hasHad(original, of: pushed.id) else { return false }
         guard let tree else {
-            // It was taken away while its deletion was on its way. The names tell what somebody gave up.
+            // The document was taken away while its deletion was in flight. The names of the revisions tell what somebody gave up.
             return isGivenUp(self.original(replaced, of: document), of: pushed.id, by: [client])
         }
         guard let copied = tree.copy(of: original) ?? (tree.contains(original) ? original : nil) else {

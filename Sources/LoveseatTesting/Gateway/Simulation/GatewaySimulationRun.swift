@@ -9,7 +9,7 @@ import LoveseatStorage
 ///
 /// @unchecked because everything of it runs on the thread that calls ``run()``.
 final class GatewaySimulationRun: @unchecked Sendable {
-    /// Far more than any connection of these histories needs.
+    /// The maximum number of frames of a connection: far more than any of these histories needs.
     private static let frameBudget = 20_000
     private static let stepBudget = 1_000_000
 
@@ -21,10 +21,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private(set) var users: [String] = []
     private(set) var clients: [GatewayClient] = []
     private(set) var path = "_default"
-    /// What people write where contents repeat.
+    /// The contents that people write where contents repeat.
     private(set) var repeatedBodies: [JSONValue] = []
     private var links: [GatewayLink] = []
-    /// Those who wait for the end of connections that fetch documents.
+    /// The tasks that wait for the end of connections that fetch documents.
     private var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
     private var report = GatewaySimulation.Report()
     private(set) var audit: GatewayAudit
@@ -346,7 +346,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         }
     }
 
-    /// What a feed lists, every way of fetching serves.
+    /// Checks that every way of fetching serves the leaves that a feed lists.
     private func judgeLists() {
         if !report.problems.isEmpty { return }
         do { for client in clients { report.problems += try client.peer.newlyUnserved() } } catch {

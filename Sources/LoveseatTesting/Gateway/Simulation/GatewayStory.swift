@@ -3,8 +3,8 @@ import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatStorage
 
-/// A story of some clients of a gateway and one document of small contents, told step by step. Each sync is a session of its own that runs to
-/// its end.
+/// A story of some clients of a gateway and one document of small contents, told step by step. Each sync is a session of its own that runs
+/// to its end.
 package final class GatewayStory {
     private static let database = "db"
     private static let documentID = "a"
@@ -15,7 +15,7 @@ package final class GatewayStory {
     private let clients: [GatewayClient]
     private let folder: String
     private var number: UInt64 = 0
-    /// What went wrong in a session.
+    /// The errors of sessions, in words.
     package private(set) var failures: [String] = []
 
     /// - Throws: ``LoveseatError`` if a client's database fails.
@@ -115,7 +115,7 @@ package final class GatewayStory {
         return current.body.flatMap { JSONElement($0)["n"]?.int }
     }
 
-    /// What a client knows of the document, in words.
+    /// Returns a client's knowledge of the document, in words.
     package func knowledge(of client: Int) -> String {
         clients[client].peer.tree(Self.documentID, in: 0)?.description ?? "nothing"
     }
