@@ -1,6 +1,6 @@
 import LoveseatAssertions
 
-/// What holds between two frames, whatever the peer sends. Builds with `LOVESEAT_CHECKED` look at it after each.
+/// The conditions that hold between two frames, whatever the peer sends. Builds with `LOVESEAT_CHECKED` check them after each frame.
 extension BLIPConnection {
     func checkInvariants() {
         checkIncoming()

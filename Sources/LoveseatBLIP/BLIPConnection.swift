@@ -2,20 +2,20 @@ import LoveseatAssertions
 
 /// The bounds of a connection.
 package struct BLIPLimits: Hashable, Sendable {
-    /// The longest message that is put together, in bytes. Of a longer one the body is left out, but for bodies that are
-    /// taken in pieces.
+    /// The maximum length of a message that is put together, in bytes. The body of a longer message is discarded, unless it is taken in
+    /// pieces.
     package var largestMessage = 24 << 20
-    /// A message of more bytes than this is taken for one without an end.
+    /// The length from which a message counts as endless, in bytes. It ends the connection.
     package var endlessMessage = 96 << 20
-    /// The bytes of all unfinished incoming messages together, besides ``BLIPConnection/allowance``.
+    /// The maximum bytes of all unfinished incoming messages together, besides ``BLIPConnection/allowance``.
     package var incomingBytes = 32 << 20
-    /// How many of these bytes are kept in memory, if there is another place.
+    /// How many of these bytes are kept in memory, if there is a ``BodySpill``.
     package var memoryBytes = 8 << 20
-    /// Beyond this many bytes of unfinished messages only
+    /// The bytes of unfinished messages beyond which only the oldest requests are acknowledged.
     package var unfinishedBytes = 16 << 20
-    /// so many of the oldest requests are acknowledged, so that they are finished before others go on.
+    /// How many of the oldest requests are acknowledged then, so that they are finished before others go on.
     package var requestsAcknowledged = 16
-    /// What one frame may inflate to.
+    /// The maximum size of an inflated frame, in bytes.
     package var inflatedFrame = 24 << 20
     /// 0 never compresses, 9 compresses hardest.
     package var compressionLevel = 1
@@ -30,16 +30,16 @@ package struct BLIPLimits: Hashable, Sendable {
 ///                     ▲      │ 128,000 bytes unacknowledged
 ///                     └─ icebox ◀┘
 /// ```
-/// A class, since it owns two streams of deflate; whoever owns it calls it from one place at a time.
+/// It is a class, since it owns two streams of deflate. Its owner calls it from one place at a time.
 package final class BLIPConnection {
     /// A sender's own name for a request, which comes back with the response.
     package typealias Tag = UInt64
 
-    /// What happened.
+    /// An event for the owner of the connection.
     package enum Event: Hashable, Sendable {
-        /// The peer asks; answer with ``BLIPConnection/reply(_:to:)`` unless the message says no reply.
+        /// The peer sent a request. Answer it with ``BLIPConnection/reply(_:to:)`` unless the message says no reply.
         case request(number: UInt64, Message)
-        /// The whole answer to a request of ours.
+        /// The whole answer to one of our requests.
         case response(Tag, Message)
         /// The answer is an error.
         case failure(Tag, ReplyError)
@@ -55,11 +55,10 @@ package final class BLIPConnection {
     private static let smallPayload = 4_012
     /// How much of a message may be under way unacknowledged (blip.md §9).
     package static let window: UInt64 = 128_000
-    /// A body of at least so many bytes is worth the way to another place.
+    /// The minimum size of a body that is moved to the spill, in bytes.
     private static let spillSize = 32 << 10
 
-    /// The bytes of unfinished messages that the peer was asked for. They are no mistake of the peer's, however many come
-    /// at once.
+    /// The bytes of unfinished messages that the peer was asked for. They do not count as a violation, however many arrive at once.
     package var allowance = 0
     private let spill: (any BodySpill)?
     private let limits: BLIPLimits
@@ -82,9 +81,9 @@ package final class BLIPConnection {
     private(set) var spilledBytes = 0
     /// The numbers of the requests in ``requests``, ascending.
     private(set) var unfinished: [UInt64] = []
-    /// What will be acknowledged of requests when older ones are finished.
+    /// The acknowledgements of requests that are held back until older requests are finished.
     private(set) var heldAcknowledgements: [UInt64: UInt64] = [:]
-    /// Requests whose answers are urgent because they were.
+    /// Requests whose answers are urgent because the requests were.
     private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
 
@@ -264,14 +263,14 @@ package final class BLIPConnection {
 
     // MARK: Receiving
 
-    /// What happened since the last call, in order.
+    /// Returns the events since the last call, in order.
     package func takeEvents() -> [Event] {
         var taken: [Event] = []
         takeEvents(&taken)
         return taken
     }
 
-    /// Exchanges what has happened for an empty array, whose memory is used for what happens next.
+    /// Exchanges the events since the last call for an empty array, whose memory is used for the next events.
     package func takeEvents(_ taken: inout [Event]) {
         taken.removeAll(keepingCapacity: true)
         swap(&taken, &events)
@@ -375,7 +374,7 @@ package final class BLIPConnection {
         }
     }
 
-    /// Moves a body out of memory, or throws it away, if it is too long.
+    /// Moves a body to the spill if memory is short, or discards it if it is too long.
     private func bound(_ message: inout IncomingMessage, _ key: UInt64) throws(BLIPError) {
         let length = message.bufferedBytes + message.spilledBytes + message.discardedBytes
         if length > limits.largestMessage {
@@ -453,7 +452,7 @@ package final class BLIPConnection {
         }
     }
 
-    /// Ends the connection: the tags of all requests that no answer will come to.
+    /// Ends the connection, and returns the tags of all requests that will not be answered.
     package func disconnect() -> [Tag] {
         let tags = Set(awaited.values.map(\.tag) + queue.tags + icebox.tags)
         for (number, message) in requests where message.spilledBytes > 0 { spill?.drop(number << 1) }

@@ -1,16 +1,16 @@
-/// What ends a connection: mostly what the peer did (blip.md §12).
+/// An error that ends a connection, mostly because of what the peer did (blip.md §12).
 package enum BLIPError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A frame that cannot be read.
     case frame(String)
     /// The running checksum does not match: bytes were changed on the way.
     case checksum
-    /// Compressed bytes that are none.
+    /// Bytes that cannot be inflated, or deflated.
     case compression
     /// A message whose number or contents break the rules.
     case message(String)
     /// More bytes than this side accepts.
     case tooLarge(String)
-    /// This side could not keep what came: nothing that the peer did.
+    /// This side could not store a received body. The peer did nothing wrong.
     case spill(String)
 
     package var description: String {

@@ -2,10 +2,10 @@
 ///
 /// An error that it throws ends the connection, as a failure of this side and not of the peer.
 package protocol BodySpill: AnyObject {
-    /// Adds bytes to what is kept under a key.
+    /// Adds bytes to those that are kept under a key.
     func append(_ bytes: [UInt8], to key: UInt64) throws
-    /// Returns all that was added under a key, and forgets it; nothing for an unknown key.
+    /// Returns all bytes that were added under a key, and forgets them; nothing for an unknown key.
     func take(_ key: UInt64) throws -> [UInt8]
-    /// Forgets what is kept under a key.
+    /// Forgets the bytes that are kept under a key.
     func drop(_ key: UInt64)
 }

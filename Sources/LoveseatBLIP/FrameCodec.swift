@@ -7,7 +7,7 @@ package protocol Deflater: AnyObject, Sendable {
     /// - Returns: the number of bytes, including the four that end every flush; nil if that failed.
     func deflate(_ input: UnsafeBufferPointer<UInt8>, into output: UnsafeMutableBufferPointer<UInt8>) -> Int?
 
-    /// The most bytes that so many may become.
+    /// Returns the maximum number of bytes that `count` bytes may become.
     func room(for count: Int) -> Int
 }
 
@@ -20,8 +20,8 @@ final class ZlibDeflater: Deflater, @unchecked Sendable {
     /// In memory of its own, because zlib keeps a pointer to it.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
-    /// A window of 16 kB and hash tables to match, a third of what zlib takes by default: messages of a connection are
-    /// alike, so that what is a few messages back serves as well (measured: the same size and speed).
+    /// A window of 16 kB and hash tables to match, a third of the memory that zlib takes by default. Messages of a connection are alike, so
+    /// a match a few messages back serves as well (measured: the same size and speed).
     private static let (windowBits, memoryLevel) = (Int32(-14), Int32(7))
 
     /// Returns nil only if there is no memory for the window.
@@ -117,7 +117,7 @@ final class InflateStream: @unchecked Sendable {
         stream.pointee.avail_in = UInt32(input.count)
     }
 
-    /// Inflates what was taken as far as there is room. Returns false if it is not deflate.
+    /// Inflates the input as far as there is room. Returns false if the input is not valid.
     private func run() -> Bool {
         let status = CZlib.inflate(stream, Z_SYNC_FLUSH)
         // Z_BUF_ERROR says only that there was nothing more to do.
@@ -125,7 +125,7 @@ final class InflateStream: @unchecked Sendable {
     }
 }
 
-/// Returns the CRC-32 of bytes that follow those with another one, which is 0 for none.
+/// Returns the CRC-32 of bytes, continued from the CRC-32 of the bytes before them, which is 0 if there are none.
 package typealias ChecksumFunction = @Sendable (UInt32, UnsafeBufferPointer<UInt8>) -> UInt32
 
 /// The running CRC-32 of one direction's plain payload bytes (blip.md §6).
@@ -224,7 +224,7 @@ package struct IncomingFrame {
     package let flags: FrameFlags
     /// The plain payload; of an acknowledgement the varint.
     package let payload: ArraySlice<UInt8>
-    /// The bytes after the header as they travelled, checksum included: what acknowledgements count.
+    /// The number of bytes after the header as they were sent, checksum included. Acknowledgements count these.
     package let wireSize: Int
 }
 

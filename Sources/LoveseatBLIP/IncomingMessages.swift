@@ -12,7 +12,7 @@ package struct IncomingMessage: Sendable {
     /// The bytes of the body that were thrown away because the message is too large.
     var discardedBytes = 0
 
-    /// After how many bytes of a message its sender hears that they arrived (blip.md §9).
+    /// After how many bytes of a message they are acknowledged (blip.md §9).
     static let acknowledgementInterval: UInt64 = 50_000
 
     package init(_ frame: IncomingFrame) {

@@ -184,7 +184,7 @@ package struct ReplyError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String { text.isEmpty ? "\(domain)/\(code)" : "\(domain)/\(code): \(text)" }
 }
 
-/// Whether two texts are the same bytes. Swift's own `==` also equates what only looks the same.
+/// Whether two texts have the same bytes. Swift's own `==` also equates texts that only look the same.
 private func equal(_ one: String, _ other: String) -> Bool {
     one == other && one.utf8.elementsEqual(other.utf8)
 }

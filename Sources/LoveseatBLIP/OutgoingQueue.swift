@@ -32,7 +32,7 @@ struct OutgoingQueue: Sendable {
     var first: OutgoingMessage? { messages.first }
     var tags: [BLIPConnection.Tag] { messages.compactMap(\.tag) }
 
-    /// Whether ``bytes`` is what it says.
+    /// Whether ``bytes`` is the sum of the messages' pending bytes.
     var isSumRight: Bool { bytes == messages.reduce(0) { $0 + $1.pending.count } }
 
     func allSatisfy(_ holds: (OutgoingMessage) -> Bool) -> Bool { messages.allSatisfy(holds) }

@@ -2,7 +2,7 @@ import LoveseatModel
 import LoveseatReplication
 
 extension ReplicationSession {
-    /// One collection's parts.
+    /// The parts of a session that belong to one collection.
     struct CollectionSession {
         let name: CollectionName
         var checkpoint: CheckpointSession?
@@ -11,23 +11,23 @@ extension ReplicationSession {
         var resolving: DocumentSet = []
         /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
         var unlistedConflicts: UInt64?
-        /// The pull may have changed something that a push of one pass has already gone by.
+        /// Whether the pull may have changed something that a push of one pass has already passed.
         var mayHaveMoreToPush = false
         /// Documents that could not be stored when they were pulled before.
         var failedBefore: [String] = []
         /// Documents that are being fetched by their IDs, and those that were.
         var fetching: DocumentSet = []
         var fetched: DocumentSet = []
-        /// How long it takes until what the peer could not send is asked for again, in milliseconds; nil if there is no such document.
+        /// The delay before documents that the peer could not send are requested again, in milliseconds; nil if there are none.
         private(set) var retryDelay: Int?
 
-        /// Goes on as far as it gets without the peer.
+        /// Does everything that is possible without the peer.
         mutating func goOn(isActive: Bool, _ effects: inout SessionEffects) {
-            // What was announced before a push comes after it.
+            // A revision that was announced before a push may arrive after it.
             if pull.mayStoreOutdated { push?.flushMarks(&effects) }
             pull.goOn(&effects)
             while let list = pull.takeList() {
-                // What the peer has got of a document decides whether it may take the document away.
+                // Whether the peer may take a document away depends on the revisions that it is marked as having.
                 push?.flushMarks(&effects)
                 pull.judge(list, &effects)
                 if isActive { mayHaveMoreToPush = true }
@@ -41,7 +41,7 @@ extension ReplicationSession {
             push?.pump(isEcho: echoes.contains, &effects)
         }
 
-        // What runs after every event is mutating: the compiler copies all of a collection for what only looks at it.
+        // Methods that run after every event are mutating: for others the compiler copies all of a collection.
 
         /// Saves the checkpoint later, or now.
         mutating func noteProgress(
@@ -65,7 +65,7 @@ extension ReplicationSession {
             )
         }
 
-        /// Whether what either side has was compared.
+        /// Whether the changes of both sides were compared.
         mutating func isCompared(pulls: Bool) -> Bool {
             (!pulls || pull.isCaughtUp) && push?.hasMore != true
         }
@@ -78,12 +78,12 @@ extension ReplicationSession {
             progress.add(pushed)
         }
 
-        /// The peer took a revision, and so will announce it.
+        /// Notes that the peer took a revision, and so will announce it.
         mutating func pushed(_ message: Int) {
             if let id = push?.inFlight[message]?.id { pull.pushed(id) }
         }
 
-        /// Has a continuous replication ask again, in a while, for what the peer could not send.
+        /// Plans to request again, after a delay, the documents that the peer could not send. Only continuous replications do so.
         mutating func planRetry(_ index: Int, after delay: Int, _ effects: inout SessionEffects) {
             retryDelay = delay
             effects.append(.setTimer(.retry(collection: index), milliseconds: delay))
@@ -91,13 +91,13 @@ extension ReplicationSession {
 
         var needsRetry: Bool { retryDelay == nil && !pull.unsent.isEmpty }
 
-        /// They count as never fetched.
+        /// Counts the documents that the peer could not send as never fetched.
         mutating func retry() {
             failedBefore = pull.unsent.sorted
             fetched.subtract(pull.unsent)
         }
 
-        /// Documents were fetched; some of them may have failed again.
+        /// Notes that documents were fetched; some of them may have failed again.
         mutating func noteFetched(_ index: Int, _ tuning: ReplicationTuning, _ effects: inout SessionEffects)
         {
             // A fetch may not be a retry. If the database fails, the session ends.
@@ -110,8 +110,8 @@ extension ReplicationSession {
             planRetry(index, after: min(2 * delay, tuning.maximumRetryDelay), &effects)
         }
 
-        /// Documents that the feed of changes has passed: those that keep a push from being taken, and those that could not be
-        /// stored. Each once a session.
+        /// Returns documents that the feed of changes has passed: those whose own push is not taken without them, and those that could not
+        /// be stored. Each is returned once in a session.
         mutating func takeMissed(atMost limit: Int) -> [String] {
             let parked = push?.fetchable ?? []
             let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(limit)

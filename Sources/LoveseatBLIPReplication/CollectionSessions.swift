@@ -2,7 +2,7 @@ import LoveseatModel
 import LoveseatReplication
 
 extension ReplicationSession {
-    /// The collections of a session, with the ones that the current event touched and what all of them are together.
+    /// The collections of a session, with the ones that the current event touched, and the totals of all.
     ///
     /// A session may have a thousand collections, so nothing is done for each of them after an event of one.
     struct CollectionSessions: RandomAccessCollection, MutableCollection {
@@ -12,14 +12,14 @@ extension ReplicationSession {
         private(set) var touched: [Int] = []
         /// The collections whose progress was noted while others were busy.
         private(set) var unnoted: [Int] = []
-        /// The sum of what is counted for each collection.
+        /// The sum of the counts of all collections.
         private(set) var total = Counts()
 
-        /// What is counted for a collection.
+        /// The counts of a collection.
         struct Counts: Hashable {
             var busy = 0
             var unsaved = 0
-            /// Whether it is not known yet what either side has.
+            /// 1 while the changes of both sides are not compared yet.
             var uncompared = 0
             var bufferedBytes = 0
             var expectations = 0
@@ -100,7 +100,7 @@ extension ReplicationSession {
             accounts[index].counts.unsaved = unsaved
         }
 
-        /// Remembers that the progress of what this event touched has to be noted once more when nothing is busy.
+        /// Remembers that the progress of the touched collections has to be noted once more when nothing is busy.
         mutating func deferNotes() {
             for index in touched where !accounts[index].isUnnoted {
                 accounts[index].isUnnoted = true

@@ -2,7 +2,7 @@ import LoveseatAssertions
 import LoveseatModel
 import LoveseatReplication
 
-/// What holds between two events of a session, whatever the peer does. Builds with `LOVESEAT_CHECKED` look at it after each event.
+/// The conditions that hold between two events of a session, whatever the peer does. Builds with `LOVESEAT_CHECKED` check them each time.
 extension ReplicationSession {
     func checkInvariants() {
         if phase == .over { return }
@@ -16,7 +16,7 @@ extension ReplicationSession {
 
 extension ReplicationSession.CollectionSessions {
     fileprivate func checkInvariants() {
-        // Of many collections a sum would cost as much as what it checks saves.
+        // For many collections, adding up the sum would cost as much as keeping the totals saves.
         if count > 16 { return }
         invariant(sum == total, "the sum of the collections is \(sum), and was kept as \(total)")
     }

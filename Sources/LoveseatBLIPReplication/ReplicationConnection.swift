@@ -4,9 +4,9 @@ package import LoveseatReplication
 
 /// A session and the BLIP connection under it: frames in and out, with the database asked in between.
 ///
-/// What a driver runs for real and a simulator runs on a virtual clock. Still no socket, no clock, no task.
+/// A driver runs it on the wall clock, and a simulator on a virtual one. It has no socket, no clock and no task.
 package final class ReplicationConnection {
-    /// What is left for the driver to do.
+    /// An action that is left for the driver.
     package enum Action: Hashable, Sendable {
         case setTimer(ReplicationTimer, milliseconds: Int)
         case cancelTimer(ReplicationTimer)
@@ -21,7 +21,7 @@ package final class ReplicationConnection {
     private var continuations: [BLIPConnection.Tag: ReplyContinuation] = [:]
     private var nextTag: BLIPConnection.Tag = 0
     private var actions: [Action] = []
-    /// What the connection reported last. Kept for its memory.
+    /// The events that the connection reported last. The array is kept for its memory.
     private var events: [BLIPConnection.Event] = []
     /// Revisions handed to the transport.
     package private(set) var revisionsSent = 0
@@ -42,7 +42,7 @@ package final class ReplicationConnection {
         var isEmpty: Bool { queue.isEmpty }
     }
 
-    /// `spill`: takes what is received and too much for memory; without it that stays there.
+    /// `spill`: takes received bodies that are too much for memory; without it they stay there.
     package init(
         session: ReplicationSession,
         limits: BLIPLimits = BLIPLimits(),
@@ -169,7 +169,7 @@ package final class ReplicationConnection {
         return []
     }
 
-    /// What the next request that need not wait any more leads to; nil if there is none.
+    /// The effects of the next request that need not wait any more; nil if there is none.
     private func releaseNext() -> [ReplicationEffect]? {
         guard !session.isOver else { return nil }
         do {

@@ -13,19 +13,18 @@ package actor ReplicationDriver: Replication {
 
         package init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// A wake-up is lost: what comes up while the driver sends waits for the next event.
+        /// A wake-up is lost: effects that come up while the driver sends wait for the next event.
         package static let secondLook = Omissions(rawValue: 1)
         /// Nothing is read while the driver waits for room to send, acknowledgements included.
         package static let readingWhileSending = Omissions(rawValue: 2)
-        /// Timers go on.
+        /// Timers are not cancelled.
         package static let cancelling = Omissions(rawValue: 4)
     }
 
-    /// What is handed to the transport at once: enough to be worth the way, little enough that the peer is not kept
-    /// waiting for it.
+    /// The amount that is handed to the transport at once: enough to be efficient, little enough that the peer is not kept waiting for it.
     private static let batchBytes = 64 << 10
     private static let batchFrames = 256
-    /// How long a peer that does not read is given to take what is queued at the end.
+    /// How long a peer that does not read is given to take the queued frames at the end.
     private static let farewell = Duration.seconds(2)
 
     package nonisolated let unownedExecutor: UnownedSerialExecutor
@@ -36,7 +35,7 @@ package actor ReplicationDriver: Replication {
     private let negotiated: ReplicationProtocol
     private let hooks: ReplicationHooks
     private let omissions: Omissions
-    /// Collections in which something was saved, and the session has not been told.
+    /// Collections in which something was saved, and of which the session has not been told.
     private let changed = Mutex<Set<CollectionName>>([])
     private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
     /// Resolvers and fetches under way.
@@ -49,7 +48,8 @@ package actor ReplicationDriver: Replication {
     private var goodbye: (code: Int, reason: String)?
     private var failure: LoveseatError?
 
-    /// `spill`: takes what is received and too much for memory. `deflater` and `checksum`: replace zlib's. `omissions`: mistakes to make on purpose; none outside of a simulation.
+    /// `spill`: takes received bodies that are too much for memory. `deflater` and `checksum`: replace zlib's. `omissions`: mistakes to
+    /// make on purpose; none outside of a simulation.
     package init(
         session: sending ReplicationSession,
         channel: any MessageChannel,
@@ -93,7 +93,7 @@ package actor ReplicationDriver: Replication {
                 updateTime()
                 for (index, frame) in frames.enumerated() where goodbye == nil {
                     perform(peer.receive(frame))
-                    // What is to be said goes out in between.
+                    // Frames to be sent get their turn in between.
                     if index % 50 == 49 { await runtime.yield(of: self) }
                 }
                 if omissions.contains(.readingWhileSending) { await sending?.value }
@@ -116,7 +116,7 @@ package actor ReplicationDriver: Replication {
         return failure
     }
 
-    /// Any number of commits until the driver gets to it are one event of it.
+    /// Notes a commit. All commits until the driver gets to them are one event.
     private nonisolated func noteChange(in collection: CollectionName) {
         let isFirst = changed.withLock { changed in
             defer { changed.insert(collection) }
@@ -137,7 +137,7 @@ package actor ReplicationDriver: Replication {
 
     private func updateTime() { peer.now = runtime.unixTime() / 1_000 }
 
-    /// What the peer may have changed.
+    /// Looks for documents that the peer may no longer read. Call this when its permissions may have changed.
     package func accessChanged() { perform(peer.accessChanged()) }
 
     package func stop() { perform(peer.stop()) }
@@ -164,7 +164,7 @@ package actor ReplicationDriver: Replication {
         startSending()
     }
 
-    /// What is queued goes out first; a peer that takes none of it is not waited for.
+    /// Begins to close the connection. Queued frames are sent first, but a peer that takes none of them is not waited for.
     private func sayGoodbye(_ code: Int, _ reason: String) {
         goodbye = (code, reason)
         let channel = channel
@@ -237,7 +237,7 @@ package actor ReplicationDriver: Replication {
                 let (frame, actions) = peer.nextFrame()
                 if !actions.isEmpty { perform(actions) }
                 guard let frame else {
-                    // What these actions led to may have put something into the queue.
+                    // These actions may have queued more frames.
                     if actions.isEmpty { break }
                     continue
                 }
@@ -245,7 +245,7 @@ package actor ReplicationDriver: Replication {
                 bytes += frame.count
             }
             if batch.isEmpty {
-                // All that was to be said is said; the channel's end wakes the reader.
+                // Everything was sent. Closing the channel wakes the reader.
                 if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
                 return
             }

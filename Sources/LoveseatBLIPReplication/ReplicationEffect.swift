@@ -2,7 +2,7 @@ package import LoveseatBLIP
 import LoveseatModel
 package import LoveseatReplication
 
-/// What a session asks of its driver.
+/// An effect that a session asks of its driver.
 package enum ReplicationEffect: Hashable, Sendable {
     /// Send a request; the answer comes back with the continuation.
     case send(Message, then: ReplyContinuation?)
@@ -11,21 +11,21 @@ package enum ReplicationEffect: Hashable, Sendable {
     /// Begin an answer whose body the driver asks for with ``ReplicationSession/wantsBody(_:)``.
     case beginReply(Message, to: UInt64, window: UInt64)
     case supply([UInt8], isLast: Bool, to: UInt64)
-    /// Take back requests that are still queued, and do not listen to the answers of those that are not.
+    /// Take back requests that are still queued, and ignore the answers to those that are not.
     case cancel([ReplyContinuation])
     /// Fire once after so many milliseconds; setting again moves it.
     case setTimer(ReplicationTimer, milliseconds: Int)
     case cancelTimer(ReplicationTimer)
     /// Have the app resolve a document's conflict, away from this connection.
     case resolve(ConflictNotice)
-    /// Have documents pulled by their IDs, over a connection of its own.
+    /// Have documents pulled by their IDs, over another connection.
     case fetch(FetchNotice)
     case report(ReplicationReport)
     /// Say goodbye; the session is over.
     case close(code: Int, reason: String)
 }
 
-/// What an answer of the peer's is for. Names and numbers only, never a closure.
+/// The purpose of a peer's answer. It has names and numbers only, never a closure.
 package enum ReplyContinuation: Hashable, Sendable {
     case getCollections
     case getCheckpoint(collection: Int)
@@ -44,10 +44,10 @@ package enum ReplyContinuation: Hashable, Sendable {
 package enum ReplicationTimer: Hashable, Sendable {
     case checkpoint(collection: Int)
     case insert(collection: Int)
-    /// To ask again for what the peer could not send.
+    /// Requests again the documents that the peer could not send.
     case retry(collection: Int)
     case stop
-    /// Whether the peer of a single pass has said anything lately.
+    /// Checks whether the peer of a single pass has sent anything lately.
     case silence
 }
 
@@ -56,7 +56,7 @@ extension LoveseatError {
     init(reply: ReplyError, _ doing: String) {
         let text = reply.text.isEmpty ? "error \(reply.domain)/\(reply.code)" : reply.text
         let message = "\(doing): the peer says \"\(text)\""
-        // A number of a peer's may be any.
+        // A peer may send any number.
         let isKnown = (0...99_999).contains(reply.code)
         switch reply.domain {
         case _ where !isKnown: self.init(.remoteError, message)
@@ -88,7 +88,7 @@ extension ReplyError {
         case .sqlite: self.init("SQLite", error.code.value, error.message)
         case .couchbaseLite:
             switch error.code.value {
-            // Our database is locked for a while, which is no fault of the request.
+            // This database is locked for a while, which is not a fault of the request.
             case LoveseatError.Code.busy.value: self.init("HTTP", 503, error.message)
             case 10_000..<11_000: self.init("HTTP", error.code.value - 10_000, error.message)
             case 11_000...: self.init("WebSocket", error.code.value - 10_000, error.message)

@@ -137,8 +137,8 @@ extension ReplicationSession {
                 request.isContinuous = plan.isContinuous
                 request.batch =
                     peerKind == .loveseat ? tuning.changesAskedOfLoveseat : tuning.changesAskedFor
-                // Other peers leave out deletions that were made while the pull went on. A peer that only has the default collection
-                // to replicate has not said yet what it is.
+                // Other peers leave out deletions that were made while the pull went on. If only the default collection is replicated, the
+                // peer's extensions are not known yet.
                 let needsNoTombstones = binding.isEmpty && request.since == nil
                 request.activeOnly = needsNoTombstones && peer.announcesLateDeletions
                 request.lateActiveOnly = needsNoTombstones && hasCollections == false
@@ -219,7 +219,7 @@ extension ReplicationSession {
         effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
     }
 
-    /// Has the app resolve what earlier runs left, as many at a time as one answer holds.
+    /// Has the app resolve the conflicts that earlier runs left, as many at a time as one answer holds.
     mutating func listConflicts(_ index: Int, after sequence: UInt64) {
         // The database failed, which ends the session.
         guard let page = effects.ask({ try $0.conflicts(in: index, after: sequence) }) else { return }

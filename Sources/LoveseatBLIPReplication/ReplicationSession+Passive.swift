@@ -2,7 +2,7 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// What the peer asks, which is mostly asked of the passive side.
+/// Handles the peer's requests, which mostly a passive side gets.
 extension ReplicationSession {
     mutating func handle(_ message: Message, number: UInt64) {
         let kind = message.kind
@@ -25,7 +25,7 @@ extension ReplicationSession {
             withCollection(message, number) { $0.unsubscribe($1, message, number: number) }
         case .changes:
             receiving(message, number) {
-                // What the peer took before it said this must not be held against it.
+                // Revisions that the peer took before it sent this message must not be held against it.
                 $0.collections[$1].push?.flushMarks(&$0.effects)
                 $0.collections[$1].pull.changes(message, request: number, &$0.effects)
             }
@@ -124,7 +124,7 @@ extension ReplicationSession {
         } catch { refuse(message, number, error) }
     }
 
-    /// Asks the database for a peer, whom it tells of an error.
+    /// Asks the database on behalf of a peer. An error is sent to the peer as the answer.
     mutating func answering<Answer>(
         _ request: UInt64,
         _ question: (any RevisionStore) throws -> Answer
@@ -161,7 +161,7 @@ extension ReplicationSession {
         begin(sessions)
     }
 
-    /// The collection that a message means, or why it means none (replication.md §B.1).
+    /// The index of the collection that a message names. Throws if it names none (replication.md §B.1).
     func collection(of message: Message) throws(ReplyError) -> Int {
         guard let text = message.collectionText else {
             guard hasCollections != true else {
@@ -188,7 +188,7 @@ extension ReplicationSession {
         }
     }
 
-    /// For messages by which the peer pushes.
+    /// Handles a message by which the peer pushes.
     private mutating func receiving(
         _ message: Message,
         _ number: UInt64,
@@ -206,7 +206,7 @@ extension ReplicationSession {
         }
     }
 
-    /// For messages by which the peer pulls.
+    /// Handles a message by which the peer pulls.
     private mutating func sending(
         _ message: Message,
         _ number: UInt64,
@@ -248,7 +248,7 @@ extension ReplicationSession {
                 tuning: tuning
             )
             collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
-            // What is deleted from now on is announced: the peer may have the document by then.
+            // Later deletions are announced: the peer may have the document by then.
             if subscription.activeOnly || (subscription.lateActiveOnly && extensions != nil) {
                 collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)
             }
@@ -256,7 +256,7 @@ extension ReplicationSession {
         } catch { refuse(message, number, error) }
     }
 
-    /// Ends a subscription, and takes back what of it is still queued.
+    /// Ends a subscription, and takes back its messages that are still queued.
     private mutating func unsubscribe(_ index: Int, _ message: Message, number: UInt64) {
         // An active side pushes because its app wants that: no subscription of the peer began it, and none ends it.
         guard plan == nil else {

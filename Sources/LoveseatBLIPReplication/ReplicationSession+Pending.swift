@@ -3,7 +3,7 @@ package import LoveseatReplication
 
 extension ReplicationSession {
     /// The documents that are on their way in either direction, or wait for their turn. Lists at most `limit` of them. Reads at most about
-    /// `unread` changes that the session has not looked at yet.
+    /// `unread` changes that the session has not read yet.
     package func pending(listing limit: Int, unread: Int) -> PendingTransfers {
         var found = PendingTransfers()
         for index in collections.indices { collections[index].addPending(to: &found, limit: limit) }
@@ -21,7 +21,7 @@ extension ReplicationSession {
 }
 
 extension ReplicationSession.CollectionSession {
-    /// Adds what was offered or announced.
+    /// Adds the documents that were offered or announced.
     fileprivate func addPending(to found: inout PendingTransfers, limit: Int) {
         func add(_ id: String, isPush: Bool, _ stage: PendingTransfer.Stage) {
             found.add(id, in: name, isPush: isPush, stage, limit: limit)
@@ -30,7 +30,7 @@ extension ReplicationSession.CollectionSession {
         for (id, stage) in pull.underWay { add(id, isPush: false, stage) }
     }
 
-    /// Adds what the push has not looked at yet.
+    /// Adds the changes that the push has not read yet.
     fileprivate func addUnread(
         to found: inout PendingTransfers,
         limit: Int,
@@ -42,7 +42,7 @@ extension ReplicationSession.CollectionSession {
         var since = push.lastRead
         while left > 0 {
             let query = push.query(since: since, limit: min(left, 1_000))
-            // What cannot be read now ends the session when it is this change's turn.
+            // If a change cannot be read now, the session ends when it is this change's turn.
             guard let page = try? store.changes(in: push.collection, query) else { break }
             for change in page.changes where push.isNews(change, pull.echoes.contains) {
                 found.add(change.documentID, in: name, isPush: true, .waits, limit: limit)
@@ -56,7 +56,7 @@ extension ReplicationSession.CollectionSession {
 }
 
 extension PushSession {
-    /// What was read from the feed and is not done with, in order.
+    /// The documents that were read from the feed and are not finished, in order.
     fileprivate var underWay: [Outgoing] {
         let all =
             isProposing
@@ -79,7 +79,7 @@ extension Outgoing {
 }
 
 extension PullSession {
-    /// What was announced and is not stored, by document.
+    /// The announced revisions that are not stored, by document.
     fileprivate var underWay: [(id: String, stage: PendingTransfer.Stage)] {
         let announced = lists.sorted { $0.key < $1.key }.flatMap { $0.value.documentIDs }
         let came = incoming.sorted { $0.key < $1.key }.map { _, entry in

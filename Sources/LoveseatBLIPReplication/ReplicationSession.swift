@@ -5,8 +5,8 @@ package import LoveseatReplication
 
 /// One connection's life: checkpoints, push and pull of every collection, for the active or the passive side.
 ///
-/// Reads no clock and opens no socket: events arrive as method calls, and each asks the database and answers with what the
-/// driver must do. A session makes one connection and is never used again; trying again is a new session.
+/// It reads no clock and opens no socket: events arrive as method calls. Each asks the database and returns what the driver must do. A
+/// session serves one connection; another attempt is a new session.
 package struct ReplicationSession {
     enum Phase: Hashable {
         case connecting
@@ -34,10 +34,10 @@ package struct ReplicationSession {
 
     // Passive side.
     var hasCollections: Bool?
-    /// What the peer knows beyond the protocol.
+    /// The peer's protocol extensions.
     var peer = ProtocolExtensions.none
     var blobReads: [UInt64: BlobRead] = [:]
-    /// Blobs asked for while as many as may be are being sent, in order.
+    /// Requests for blobs that wait because the maximum number of blobs is being sent, in order.
     var waitingBlobReads: [UInt64] = []
     /// The checkpoints that the peer has saved over this connection.
     var checkpointsSaved: Set<ExactText> = []
@@ -83,7 +83,7 @@ package struct ReplicationSession {
         }
     }
 
-    /// What this side says beyond the protocol; nil for a side that says nothing.
+    /// The protocol extensions that this side names; nil for a side that uses none.
     var extensions: String? {
         if case .passive(let plan) = role, plan.isPlain { return nil }
         return ProtocolExtensions.all
@@ -92,7 +92,7 @@ package struct ReplicationSession {
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
     package var isOver: Bool { phase == .over }
 
-    /// The received revisions that wait for something take all the memory that they may: others wait outside.
+    /// Whether the waiting received revisions take all the memory that they may. Further ones wait outside the session.
     package var isFull: Bool { collections.total.bufferedBytes > tuning.receivedBytes }
 
     /// Revisions that the peer was asked for, or was told that it may send, and that have not come.
@@ -185,7 +185,7 @@ package struct ReplicationSession {
         effects.append(.setTimer(.silence, milliseconds: tuning.silence))
     }
 
-    /// What the app decides, or another connection fetches, is not the peer's silence.
+    /// Ends the session if the peer is silent. Time that the app takes for a decision, or another connection for a fetch, does not count.
     private mutating func checkSilence() {
         guard phase != .over else { return impossible("a session that is over waits for its peer") }
         let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
@@ -212,7 +212,7 @@ package struct ReplicationSession {
         }
     }
 
-    /// What the peer may have changed.
+    /// Looks for documents that the peer may no longer read. Call this when its permissions may have changed.
     package mutating func accessChanged() -> [ReplicationEffect] {
         event { session in
             // Access may change before the connection is up: a subscription looks for losses when it begins.
@@ -251,7 +251,7 @@ package struct ReplicationSession {
                 )
             )
             session.collections[index].push?.documentMoved(documentID, &session.effects)
-            // What a resolver made belongs to this run, also when it makes only one pass.
+            // A resolver's result belongs to this run, even if the run makes only one pass.
             session.collections[index].mayHaveMoreToPush = true
         }
     }
@@ -297,7 +297,7 @@ package struct ReplicationSession {
             countViolations()
             settle()
             if let failure = effects.failure {
-                // A session that ends for another reason still writes down what the peer has taken, which may fail.
+                // A session that ends for another reason still writes down the revisions that the peer has taken, which may fail.
                 if phase == .over, !hasFailed { effects.append(.report(.checkpointNotSaved(failure))) }
                 fail(failure)
             }
@@ -316,7 +316,7 @@ package struct ReplicationSession {
         )
     }
 
-    /// Takes every collection that the event touched as far as it gets without the peer.
+    /// Continues every collection that the event touched, as far as possible without the peer.
     private mutating func goOn() {
         if phase == .over { return }
         forTouched { session, index in
@@ -364,7 +364,7 @@ package struct ReplicationSession {
 
     // MARK: Ending
 
-    /// The same from outside.
+    /// Ends the session with an error from outside.
     mutating func failed(_ error: LoveseatError) -> [ReplicationEffect] {
         fail(error)
         return effects.take()
@@ -374,7 +374,7 @@ package struct ReplicationSession {
         if phase == .over || hasFailed { return }
         hasFailed = true
         effects.append(.report(.failure(error)))
-        // A peer whose collection is gone here shall ask once more, and hear which it is.
+        // A peer whose collection is gone here shall ask once more, and be told which one it is.
         let isTransient =
             error.code.domain == .posix || error.code == .busy || (plan == nil && error.code == .notOpen)
         close(isTransient ? 4001 : 1011, String(error.message.prefix(100)))
@@ -387,7 +387,7 @@ package struct ReplicationSession {
         effects.append(.close(code: code, reason: reason))
     }
 
-    /// Gives up what is half done.
+    /// Discards incomplete transfers, writes down the marks, and reports documents that still wait.
     private mutating func finish() {
         for index in collections.indices {
             collections[index].pull.disconnected(effects.store)
@@ -396,7 +396,7 @@ package struct ReplicationSession {
         }
     }
 
-    // MARK: Where we are
+    // MARK: State
 
     func currentCheckpoint(_ index: Int) -> Checkpoint {
         collections[index].progress(pulls: plan?.pulls == true)
@@ -420,7 +420,8 @@ package struct ReplicationSession {
         return nil
     }
 
-    /// Looks at what an event touched, and at the sum of all: whether to save checkpoints, to end, and what to tell the app.
+    /// Checks the collections that an event touched, and the totals: saves checkpoints, reports to the app, and ends the session if it is
+    /// done.
     private mutating func settle() {
         if let failure = effects.failure ?? collectionFailure { fail(failure) }
         let (pulls, isContinuous) = (plan?.pulls == true, plan?.isContinuous == true)
@@ -469,7 +470,7 @@ package struct ReplicationSession {
         return checkpoint.isSaving || checkpoint.needsSave(currentCheckpoint(index))
     }
 
-    /// While busy, small steps are left out.
+    /// Reports progress to the app. While busy, small steps are left out.
     private mutating func report(isBusy: Bool) {
         var progress = collections.total.progress
         progress.isTotalKnown = phase == .running && collections.total.uncompared == 0

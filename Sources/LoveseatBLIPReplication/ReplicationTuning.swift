@@ -2,31 +2,31 @@
 package struct ReplicationTuning: Hashable, Sendable {
     /// Changes in one `changes` or `proposeChanges` message.
     package var changesPerMessage = 200
-    /// Changes in a list that an active side asks for: half of what may be asked for, so that the next list is answered while
-    /// revisions of the one before still come.
+    /// Changes in a list that an active side asks for: half of the revisions that may be requested, so that the next list is answered while
+    /// revisions of the one before still arrive.
     package var changesAskedFor = 100
-    /// The same of another Loveseat, which sends revisions as it is asked for them and needs no such care.
+    /// The same for another Loveseat, which sends revisions as they are requested and needs no such care.
     package var changesAskedOfLoveseat = 200
     /// Lists sent and not answered. One is enough once the backlog is done.
     package var listsInFlight = 5
     /// Revisions waiting to be sent before the feed of changes pauses.
     package var revisionsQueued = 600
-    /// Revisions whose bytes are being read or handed to the socket, and
+    /// Revisions whose bytes are being read or handed to the socket.
     package var revisionsTransmitting = 64
-    /// how many bytes they may have, but for a single one.
+    /// Bytes of these revisions together. A single one may have more.
     package var transmittingBytes = 256 << 10
-    /// Bytes of revisions sent and not answered. Keeps what is lost by a cut, and the peer's queue, small.
+    /// Bytes of revisions sent and not answered. Limits what is lost when a connection breaks, and the peer's queue.
     package var unansweredBytes = 2 << 20
-    /// Announced revisions asked for and not received: the next list is answered when all that it may ask for fit too,
+    /// Announced revisions requested and not received. The next list is answered when all that it may ask for fit too.
     package var revisionsRequested = 200
-    /// the same of another Loveseat,
+    /// The same for another Loveseat.
     package var revisionsRequestedOfLoveseat = 500
-    /// and so do their bytes, as announced or else as bodies have been so far. A single list is always answered.
+    /// Bytes of requested revisions, as announced, or else as large as bodies were so far. A single list is always answered.
     package var requestedBytes = 16 << 20
-    /// Proposed revisions agreed to and not received; beyond it no more lists are answered. Pushers hold back by themselves.
+    /// Proposed revisions agreed to and not received. Beyond it no more lists are answered. Pushing peers limit themselves.
     package var proposalsAgreed = 500
-    /// Revisions received and not stored, because blobs of theirs are missing or others come first; beyond it no more
-    /// lists are answered.
+    /// Revisions received and not stored, because some of their blobs are missing or others come first. Beyond it no more lists are
+    /// answered.
     package var revisionsHandled = 500
     /// Revisions stored in one transaction.
     package var insertBatch = 100
@@ -55,13 +55,13 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var largeBlobsSending = 8
     /// Bytes of a blob that another Loveseat may not have acknowledged. Other peers were made for the protocol's 128,000.
     package var blobWindow: UInt64 = 1 << 20
-    /// Bytes of unanswered lists that a peer may leave with us before it is a mistake of its own. Good peers have a few lists
-    /// under way; the worst of ours had one of a hundred bytes for every document in conflict.
+    /// Bytes of unanswered lists that a peer may leave with us before it counts as a violation. Good peers have a few lists under way; the
+    /// most from our own was a hundred bytes for every document in conflict, in one list.
     package var listBytesAccepted = 16 << 20
-    /// Messages of a peer's that break a rule, each of which is refused, before it is not listened to any more.
+    /// A peer's messages that break a rule, each of which is refused, before the peer is disconnected.
     package var violationsAccepted = 100
-    /// Bytes of received revisions that are not stored yet, because blobs of theirs are missing; beyond it what comes
-    /// waits outside, on disk if it is long.
+    /// Bytes of received revisions that are not stored yet, because some of their blobs are missing. Beyond it further revisions wait
+    /// outside the session, on disk if they are long.
     package var receivedBytes = 8 << 20
     /// Blobs sent at the same time over one connection; others wait for their turn.
     package var blobsSending = 32
@@ -71,31 +71,31 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var checkpointRepairs = 5
     /// Bodies at least this long, in bytes, travel compressed.
     package var compressionThreshold = 100
-    /// How many documents more, or
+    /// How many more documents are worth a report of progress.
     package var reportDocuments: UInt64 = 100
-    /// how many bytes more, or
+    /// How many more bytes are worth a report of progress.
     package var reportBytes: UInt64 = 256 << 10
-    /// how many compared changes more, are worth a report of progress.
+    /// How many more compared changes are worth a report of progress.
     package var reportCompared: UInt64 = 10_000
     /// How long a stop waits for the peer to take the last checkpoint, in milliseconds.
     package var stopDelay = 2_000
 
-    /// How often two sides may talk past each other about a revision before it is left to the next session.
+    /// How often two sides may disagree about a revision before it is left to the next session.
     package var disagreements = 3
-    /// After how long a continuous pull asks again for what the peer could not send, in milliseconds; twice as long each time, up to
+    /// The delay before a continuous pull requests again what the peer could not send, in milliseconds. It doubles each time.
     package var retryDelay = 5_000
-    /// so long.
+    /// The maximum of ``retryDelay``, in milliseconds.
     package var maximumRetryDelay = 600_000
     /// Documents fetched by their IDs at once.
     package var documentsFetched = 500
-    /// Checkpoints that a peer may save over one connection under IDs of its own.
+    /// Checkpoints that a peer may save over one connection, under different IDs.
     package var checkpointsSaved = 100
     /// Entries of one list. We send 200.
     package var listEntriesAccepted = 10_000
-    /// Beyond this much unsent output, in bytes, no more requests are looked at: the peer asks faster than it listens. All
-    /// else is, since acknowledgements are what makes room.
+    /// The bytes of unsent output beyond which no more requests are handled: the peer asks faster than it reads. Everything else is
+    /// handled, since acknowledgements make room.
     package var unsentBytes = 16 << 20
-    /// Requests that a peer may have waiting. Real ones have some hundred, and do not leave their answers.
+    /// Requests that a peer may have waiting. Real peers have some hundred, and read the answers.
     package var requestsHeld = 20_000
     /// Bytes of bodies of waiting requests that are kept in memory; others go to the disk.
     package var heldBytes = 4 << 20
@@ -104,11 +104,11 @@ package struct ReplicationTuning: Hashable, Sendable {
 }
 
 extension ReplicationTuning {
-    /// Up to so many connections each has all of its room.
+    /// The number of connections up to which each has all of its room.
     private static let fewConnections = 16
 
-    /// The same for one of many connections, so that all together hold a bounded amount for peers that read slowly. A fast peer among them
-    /// has a shorter pipeline.
+    /// The limits for one of many connections, so that all together hold a bounded amount for peers that read slowly. A fast peer among
+    /// them has a shorter pipeline.
     func shared(among connections: Int) -> Self {
         guard connections > Self.fewConnections else { return self }
         var tuning = self
@@ -120,9 +120,9 @@ extension ReplicationTuning {
     }
 }
 
-/// What a single message may be. No good peer comes near these.
+/// The limits of a single message. No good peer comes near these.
 extension ReplicationTuning {
-    /// In bytes. A list of 200 changes, the most that anybody is asked for, has less than 100 kB.
+    /// In bytes. A list of 200 changes, the maximum that is ever requested, has less than 100 kB.
     static let maximumListSize = 4 << 20
     /// In bytes; real ones have some hundred.
     static let maximumCheckpointSize = 64 << 10
@@ -134,16 +134,16 @@ extension ReplicationTuning {
     static let attachments = 10_000
     /// Parts of a path to an attachment that may be read as keys with `/` in them.
     static let rawPathParts = 32
-    /// Lines of one tree, and
+    /// Lines of one tree.
     static let treeLines = 1_024
-    /// all revisions in them.
+    /// Revisions in all lines of one tree.
     static let treeRevisions = 16_384
     /// Closed revisions of one tree, and copies.
     static let treeNotes = 4_096
-    /// Bodies of other candidates beyond so many bytes are left out of a tree, as are those with blobs. Whoever lacks a body
+    /// The bytes of other candidates' bodies beyond which these are left out of a tree, as are those with blobs. A peer that lacks a body
     /// asks for it when it matters.
     static let treeBodies = 64 << 10
-    /// The same for documents whose branches are kept, since nobody asks for the bodies of those.
+    /// The same for documents whose branches are kept, since no peer asks for the bodies of those.
     static let keptTreeBodies = 4 << 20
     /// Bodies shorter than this, in bytes, are not worth a delta (replication.md §16).
     static let shortestForDelta = 200

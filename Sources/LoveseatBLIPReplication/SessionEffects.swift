@@ -1,7 +1,7 @@
 import LoveseatModel
 import LoveseatReplication
 
-/// What an event leads to: the database is asked at once, all else is left to the driver.
+/// The effects of an event: the database is asked at once, everything else is left to the driver.
 struct SessionEffects {
     let store: any RevisionStore
     /// The database's first failure that is not one request's or one document's. The session ends with it after the event.
@@ -31,7 +31,7 @@ struct SessionEffects {
 }
 
 extension LoveseatError {
-    /// What a ``RevisionStore`` throws, where a closure does not say that it throws nothing else.
+    /// Takes an error that a ``RevisionStore`` threw, for a closure that does not declare its type.
     init(store error: any Error) {
         self = error as? LoveseatError ?? LoveseatError(.unexpectedError, "the database failed: \(error)")
     }

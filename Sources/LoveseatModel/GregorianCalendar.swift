@@ -9,7 +9,7 @@ package enum GregorianCalendar {
         }
     }
 
-    /// Days since 1970-01-01 of a date whose day may be beyond its month's end.
+    /// The number of days from 1970-01-01 to a date, whose day may be beyond its month's end.
     package static func dayNumber(_ year: Int, _ month: Int, _ day: Int) -> Int64 {
         // The years begin in March here, so that a leap day is the last one.
         let y = Int64(month <= 2 ? year - 1 : year)

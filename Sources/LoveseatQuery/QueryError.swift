@@ -1,4 +1,4 @@
-/// Why a query cannot be compiled.
+/// The reason why a query cannot be compiled.
 public struct QueryError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kinds of mistakes, with the numbers that the public API reports.
     public enum Code: Int, Sendable {
@@ -14,7 +14,7 @@ public struct QueryError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The kind of mistake.
     public let code: Code
-    /// What is wrong, and what was expected.
+    /// A description of the mistake, and of what was expected.
     public let message: String
     /// The place in the query's text, in bytes from 0; nil if the mistake has no single place.
     public let position: Int?

@@ -2,8 +2,8 @@ private import Synchronization
 
 /// Waits for something that goes on even if the waiting task is cancelled.
 ///
-/// - Parameter begin: Begins the wait. It is given a closure that ends it with a value. That returns false if the wait has ended
-///   already, so that what it would have been given can be released.
+/// - Parameter begin: Begins the wait. It is given a closure that ends the wait with a value. That closure returns false if the wait has
+///   ended already, so that the value can be released.
 /// - Returns: The value; nil as soon as the task is cancelled.
 package func unlessCancelled<Value: Sendable>(
     _ begin: (_ finish: @escaping @Sendable (Value) -> Bool) -> Void
@@ -20,10 +20,10 @@ package func unlessCancelled<Value: Sendable>(
 
 /// Runs work that has to be completed, such as closing something, whatever becomes of the task that waits for it.
 ///
-/// The wait ends when the task is cancelled meanwhile, and the work goes on. A task that was cancelled before is cleaning up: it
-/// waits until the work is done.
+/// If the task is cancelled during the wait, the wait ends and the work goes on. A task that was cancelled before is cleaning up: it waits
+/// until the work is done.
 ///
-/// - Returns: What the work returns; nil if the task was cancelled first.
+/// - Returns: The result of the work; nil if the task was cancelled first.
 @discardableResult
 package func finishing<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
     let task = Task { await work() }
@@ -31,7 +31,7 @@ package func finishing<Value: Sendable>(_ work: @escaping @Sendable () async -> 
 }
 
 extension Task where Failure == Never {
-    /// What the task returns; nil as soon as the task that waits for it is cancelled.
+    /// The task's result; nil as soon as the task that waits for it is cancelled.
     package var valueUnlessCancelled: Success? {
         get async {
             await unlessCancelled { finish in

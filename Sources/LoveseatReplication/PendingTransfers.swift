@@ -2,7 +2,7 @@ package import LoveseatModel
 
 /// A document that is on its way over a connection, or waits for its turn.
 package struct PendingTransfer: Hashable, Sendable {
-    /// What is awaited.
+    /// The state of a transfer.
     package enum Stage: Hashable, Sendable {
         /// To the peer: it has not been offered yet.
         case waits
@@ -18,13 +18,13 @@ package struct PendingTransfer: Hashable, Sendable {
         case parked
         /// It could not be pushed over this connection.
         case failed
-        /// From the peer: it was announced, and is not judged yet.
+        /// From the peer: it was announced, and this side has not decided yet whether it wants it.
         case announced
         /// It was asked for, and has not come.
         case expected
-        /// It has come, and blobs of it are missing.
+        /// It was received, and some of its blobs are missing.
         case fetchingBlobs
-        /// It has come, and is about to be stored.
+        /// It was received, and is about to be stored.
         case received
     }
 
@@ -48,7 +48,7 @@ package struct PendingTransfers: Sendable {
     package private(set) var outgoing = 0
     /// The number of those that come from the peer.
     package private(set) var incoming = 0
-    /// The collections with changes that were not looked at yet, and the sequences after which those are.
+    /// The collections with changes that were not read yet, each with the sequence after which those begin.
     package var unread: [CollectionName: UInt64] = [:]
 
     package init() {}

@@ -6,12 +6,12 @@ package protocol Replication: Sendable {
     func run() async -> LoveseatError?
     /// Ends the replication in good order.
     func stop() async
-    /// The documents that are on their way, or wait for their turn. Lists at most `limit` of them, and looks at most at `unread` changes that
-    /// were not looked at yet.
+    /// The documents that are on their way, or wait for their turn. Lists at most `limit` of them, and reads at most `unread` changes that
+    /// were not read yet.
     func pending(listing limit: Int, unread: Int) async -> PendingTransfers
 }
 
-/// What a replication asks of the layer above.
+/// The calls that a replication makes to the layer above.
 package struct ReplicationHooks: Sendable {
     /// Resolves one document's conflict; returns why it could not.
     package var resolve: @Sendable (ConflictNotice) async -> LoveseatError? = { _ in nil }
@@ -20,7 +20,7 @@ package struct ReplicationHooks: Sendable {
     package var report: @Sendable (ReplicationReport) -> Void = { _ in }
     /// Tells the user something about the peer.
     package var notify: @Sendable (String) -> Void = { _ in }
-    /// Calls its argument, from any thread, after something was saved in a collection; returns what ends that.
+    /// Calls its argument, from any thread, after something was saved in a collection; returns a closure that ends the observation.
     package var observe: @Sendable (@escaping @Sendable (CollectionName) -> Void) -> @Sendable () -> Void = {
         _ in {}
     }

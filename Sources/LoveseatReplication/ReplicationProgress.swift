@@ -4,15 +4,15 @@ package struct ReplicationProgress: Hashable, Sendable {
     package var completed: UInt64 = 0
     /// Units of work known.
     package var total: UInt64 = 0
-    /// Whether the total is no longer expected to grow: what either side has was compared.
+    /// Whether the total is no longer expected to grow, since the changes of both sides were compared.
     package var isTotalKnown = false
-    /// Changes of either side of which it was found out whether the other one has them.
+    /// Changes of either side that were compared with the other side.
     package var compared: UInt64 = 0
     /// Documents pushed and pulled.
     package var documents: UInt64 = 0
     /// Those of them that were pushed.
     package var documentsPushed: UInt64 = 0
-    /// Those that went as deltas.
+    /// The documents that were transferred as deltas.
     package var deltas = DeltaStatistics()
 
     package init() {}
@@ -25,7 +25,7 @@ package struct ReplicationProgress: Hashable, Sendable {
         deltas = deltas + part.deltas
     }
 
-    /// Replaces the part of a collection in a sum. Whether the total is known is no sum.
+    /// Replaces the part of a collection in a sum. Whether the total is known is not a sum.
     package mutating func replace(_ old: Self, by new: Self) {
         completed = completed &- old.completed &+ new.completed
         total = total &- old.total &+ new.total
@@ -38,11 +38,11 @@ package struct ReplicationProgress: Hashable, Sendable {
     }
 }
 
-/// What deltas did in both directions.
+/// Statistics of deltas, in both directions.
 package struct DeltaStatistics: Hashable, Sendable {
     package var sent: UInt64 = 0
     package var received: UInt64 = 0
-    /// Bytes that did not travel, before compression.
+    /// Bytes that deltas saved, before compression.
     package var bytesSaved: UInt64 = 0
 
     package init() {}

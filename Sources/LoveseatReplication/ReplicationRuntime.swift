@@ -1,6 +1,6 @@
-/// The clock, the executors and the dice that a replication runs on.
+/// The clock, the executors and the random numbers of a replication.
 ///
-/// Taken from outside, so that the simulator runs the code that ships on a virtual clock and a seeded executor
+/// They come from outside, so that the simulator runs the code that ships on a virtual clock and a seeded executor
 /// (docs/decisions/0008-one-driver.md).
 package struct ReplicationRuntime: Sendable {
     /// Measures every delay.

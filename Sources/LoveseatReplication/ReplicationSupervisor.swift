@@ -1,7 +1,8 @@
 package import LoveseatModel
 private import Synchronization
 
-/// Keeps a replication running: connects, replicates until the connection ends, and connects again when a ``RetryPolicy`` says so. Stops, suspends and resumes it from any thread.
+/// Keeps a replication running: connects, replicates until the connection ends, and connects again when a ``RetryPolicy`` says so. It can
+/// be stopped, suspended and resumed from any thread.
 package final class ReplicationSupervisor: Sendable {
     /// The steps that differ between replications.
     package struct Steps: Sendable {

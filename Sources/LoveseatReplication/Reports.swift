@@ -4,7 +4,7 @@ package import LoveseatModel
 package struct ConflictNotice: Hashable, Sendable {
     package let collection: Int
     package let documentID: String
-    /// What the peer is: a hub takes only what descends from its own revision.
+    /// The kind of peer: a hub takes only descendants of its own revision.
     package let peer: RevisionTree.PeerKind
     /// The revisions that a peer that keeps branches has sent; nil for a peer of Couchbase's protocol.
     package var pulled: [RevisionID]?
@@ -14,7 +14,7 @@ package struct ConflictNotice: Hashable, Sendable {
     }
 }
 
-/// Documents that the feed of changes has passed, and that are not here as the peer has them.
+/// Documents to be fetched by their IDs: the feed of changes has passed them, and the peer's revisions are not here.
 package struct FetchNotice: Hashable, Sendable {
     package let collection: Int
     package let documentIDs: [String]
@@ -24,23 +24,23 @@ package struct FetchNotice: Hashable, Sendable {
     }
 }
 
-/// What the app hears of.
+/// A report to the app.
 package enum ReplicationReport: Hashable, Sendable {
     case activity(isBusy: Bool, ReplicationProgress)
     case document(DocumentEvent)
     /// A piece of a blob was sent or received.
     case blob(BlobEvent)
-    /// The last checkpoint, or what the peer has taken, could not be saved: the next replication does some work again.
+    /// The last checkpoint, or the marks for the peer, could not be saved: the next replication does some work again.
     case checkpointNotSaved(LoveseatError)
     /// A pulled document is stored without these properties, whose names belong to replication.
     case propertiesLeftOut(collection: Int, documentID: String, names: [String])
-    /// Why the session ends; nothing if it ends well.
+    /// The error with which the session ends. A session that ends normally reports none.
     case failure(LoveseatError)
 }
 
 package struct DocumentEvent: Hashable, Sendable {
     package let collection: Int
-    /// The collection's name: of a document that could not be replicated, once the driver reports it.
+    /// The collection's name, which the driver adds when it reports a document that could not be replicated.
     package var name: CollectionName?
     package let documentID: String
     package let isPush: Bool
@@ -77,7 +77,7 @@ package struct BlobEvent: Hashable, Sendable {
     package let transferred: UInt64
     /// Nil if a received document does not contain it.
     package let length: UInt64?
-    /// Why this side cannot send the rest. What a received document lacks by a failed fetch is reported with the document.
+    /// Why this side cannot send the rest. A blob that could not be fetched is reported with its document instead.
     package let error: LoveseatError?
 
     package init(

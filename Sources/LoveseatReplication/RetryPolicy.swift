@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// When to connect again (replication.md §17.2). Counts, and reads no clock.
+/// Decides when to connect again (replication.md §17.2). It counts attempts, and reads no clock.
 package struct RetryPolicy: Hashable, Sendable {
     /// Attempts in all, the first included.
     private let maxAttempts: UInt

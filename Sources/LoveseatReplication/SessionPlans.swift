@@ -1,10 +1,10 @@
 package import LoveseatModel
 
-/// What an active session is to do.
+/// The plan of an active session.
 package struct ActivePlan: Hashable, Sendable {
     package struct Binding: Hashable, Sendable {
         package let name: CollectionName
-        /// Under which both sides keep the checkpoint (replication.md §5.2).
+        /// The ID under which both sides keep the checkpoint (replication.md §5.2).
         package let checkpointID: String
         /// The only documents to replicate; nil for all.
         package var documentIDs: [String]?
@@ -21,10 +21,10 @@ package struct ActivePlan: Hashable, Sendable {
         }
     }
 
-    /// What is not believed of earlier sessions.
+    /// The results of earlier sessions that are not relied on.
     package enum Reset: Hashable, Sendable {
         case none
-        /// Everything is examined again, but for what the peer is marked to have.
+        /// Everything is compared again, except revisions that the peer is marked as having.
         case checkpoint
         /// Everything is offered again.
         case checkpointAndMarks
@@ -49,7 +49,7 @@ package struct ActivePlan: Hashable, Sendable {
     }
 }
 
-/// What a passive session allows.
+/// The plan of a passive session, with the operations that it allows.
 package struct PassivePlan: Hashable, Sendable {
     package var collections: [CollectionName]
     /// Peers may pull and keep checkpoints, and push nothing.
@@ -61,7 +61,7 @@ package struct PassivePlan: Hashable, Sendable {
     package var restrictsAccess = false
     /// The app decides which revisions are stored.
     package var filtersIncoming = false
-    /// Speaks the protocol and nothing beyond it, as foreign peers do.
+    /// Uses the protocol without extensions, as foreign peers do.
     package var isPlain = false
 
     package init(collections: [CollectionName]) { self.collections = collections }

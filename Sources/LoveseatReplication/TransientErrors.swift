@@ -1,7 +1,7 @@
 package import LoveseatModel
 
 extension LoveseatError {
-    /// Whether the same thing may well succeed later (replication.md §17.2).
+    /// Whether another attempt may succeed later (replication.md §17.2).
     package var isTransient: Bool {
         switch code.domain {
         case .posix: Self.transientErrno.contains(code.value)

@@ -44,10 +44,10 @@ enum BodyDigest {
 }
 
 extension RevisionTree.Node {
-    /// Whether the stored body differs from the one of which the revision was made.
+    /// Whether the stored body differs from the one from which the revision was made.
     package var isDamaged: Bool { matchesDigest == false }
 
-    /// Whether the stored body is the one of which the revision was made; nil if the ID does not say that.
+    /// Whether the stored body is the one from which the revision was made; nil if the ID does not say that.
     fileprivate var matchesDigest: Bool? {
         guard flags.contains(.verified), let body else { return nil }
         // A revision whose parent was pruned cannot be verified any more.
@@ -66,8 +66,8 @@ extension RevisionTree {
 }
 
 extension DocumentRecord {
-    /// Whether the stored body differs from the one of which the revision was made, or is not JSON where the revision's ID does not say
-    /// of what it was made.
+    /// Whether the stored body differs from the one from which the revision was made. If the revision's ID does not say that, whether the
+    /// body is not JSON.
     ///
     /// `tree`: nil if there is only the row.
     package func isDamaged(in tree: RevisionTree?) -> Bool {
@@ -104,8 +104,9 @@ extension JSONText {
 }
 
 extension RevisionTree {
-    /// The ID of a copy of the current revision on top of a hub's, and of its original; nil if there are no more generations. A hub
-    /// that has the revision on which the original was made gets the original itself, unless it refused that, or took it and does not have it.
+    /// The ID of a copy of the current revision on top of a hub's, and of its original; nil if there are no more generations. A hub that
+    /// has the revision on which the original was made gets the original itself, unless it refused the original, or accepted it and does
+    /// not have it.
     package func copy(of record: DocumentRecord, over hub: RevisionID, mayBeOriginal: Bool) -> (
         id: RevisionID, original: RevisionID
     )? {

@@ -27,7 +27,7 @@ package final class ChangeHub: Sendable {
     /// A number that changes with every commit that is reported.
     package var version: UInt64 { published.load(ordering: .acquiring) }
 
-    /// Says that something changed of which nobody is told.
+    /// Notes a change that is not reported to subscribers.
     func noteSilentChange() { published.add(1, ordering: .releasing) }
 
     package init() {}
@@ -54,7 +54,7 @@ package final class ChangeHub: Sendable {
         for subscriber in subscribers { subscriber.onClose() }
     }
 
-    /// Ends a subscription. Of the commit that is being reported at that moment, another thread may still call `notify`.
+    /// Ends a subscription. Another thread may still call `notify` for the commit that is being reported at that moment.
     package func unsubscribe(_ token: Int) { state.withLock { $0.subscribers[token] = nil } }
 
     func publish(_ commits: [CollectionCommit]) {

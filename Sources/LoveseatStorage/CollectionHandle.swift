@@ -2,7 +2,7 @@ package import LoveseatModel
 
 /// A collection as the store knows it: its number, and the statements for its table.
 ///
-/// A class, since it is passed along with each document, and copying so many strings would cost more than what is done with them.
+/// It is a class, since it is passed along with each document, and copying so many strings would cost more than the work itself.
 package final class CollectionHandle: Hashable, Sendable {
     package let number: Int64
     package let name: CollectionName

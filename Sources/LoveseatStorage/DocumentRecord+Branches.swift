@@ -5,18 +5,18 @@ package struct DocumentBranch: Sendable {
     /// The leaf.
     package let id: RevisionID
     package let isDeleted: Bool
-    /// Nil if it is not kept. A leaf has one.
+    /// The revision's body; nil if it is not kept. A leaf always has one.
     package let body: JSONText?
     /// The revision and its ancestors, newest first.
     package let history: [RevisionID]
 }
 
-/// A document's leaves as peers of CouchDB's wire see them (docs/decisions/0009): the current revision first, or of deletions only the
-/// one that CouchDB's rule chooses.
+/// A document's leaves as peers of CouchDB's wire see them (docs/decisions/0009): the current revision first. Among deletions only, the
+/// first one is that which CouchDB's rule chooses.
 ///
-/// What lost against it by the rule between Loveseats, and what somebody gave up, is shown with a tombstone on top, so that CouchDB's
-/// rule chooses the same revision. Every leaf can be served: a deletion of which only the name is here has no content, and a live leaf
-/// whose content is not here is left out.
+/// Leaves that lost by the rule between Loveseats, and leaves that were given up, are shown with a tombstone on top, so that CouchDB's rule
+/// chooses the same revision. Every leaf can be served: a deletion of which only the ID is here has no content, and a live leaf whose
+/// content is not here is left out.
 package struct DocumentBranches: Sendable {
     private let tree: RevisionTree?
     private let record: DocumentRecord
@@ -24,11 +24,11 @@ package struct DocumentBranches: Sendable {
     package private(set) var leaves: [DocumentBranch]
     /// The tombstones that are shown on top of leaves, by their IDs.
     private let tombstones: [RevisionID: RevisionID]
-    /// The leaves whose content is still to be had from others.
+    /// The leaves whose content has to come from other peers.
     private let incomplete: Set<RevisionID>
     /// The revisions that a client may know of, and those of them whose content it may not have; nil without restrictions.
     private var visible: (known: Set<RevisionID>, withheld: Set<RevisionID>)?
-    /// How many revisions of a line are listed (`_revs_limit`). Some more may be here: where each line began, for example.
+    /// The number of revisions of a line that are listed (`_revs_limit`). Some more may be here, such as the first one of each line.
     package var listed = Int.max
     /// The places of the leaves; empty if there is one.
     private var indices: [RevisionID: Int] = [:]
@@ -122,7 +122,8 @@ package struct DocumentBranches: Sendable {
     /// The leaves other than the winner that are alive.
     package var conflicts: [DocumentBranch] { leaves.dropFirst().filter { !$0.isDeleted } }
 
-    /// The same for a client that may read the winner, but perhaps not everything else. A tombstone is judged by what it deletes.
+    /// Returns the branches for a client that may read the winner, but perhaps not everything else. Access to a tombstone is that to the
+    /// revision that it deletes.
     package func restricted(to isAllowed: (DocumentBranch) -> Bool) -> DocumentBranches {
         guard let tree else { return self }
         var restricted = self
@@ -156,12 +157,12 @@ package struct DocumentBranches: Sendable {
         if incomplete.contains(id) { return false }
         if let visible { return visible.known.contains(id) }
         guard let tree else { return id == record.revision }
-        // Of a leaf that has only lost a peer may know more: that it was given up.
+        // A peer may know more about a leaf that has only lost: that it was given up.
         if let leaf = tombstones[id] { return tree.closed.contains(tree.original(leaf)) }
         return tree.contains(id) || tree.hasForgotten(id)
     }
 
-    /// Any revision whose content is here.
+    /// A revision whose content is here, leaf or not.
     package func revision(_ id: RevisionID) -> DocumentBranch? {
         if let leaf = leaf(id) { return leaf }
         guard let tree, visible?.known.contains(id) ?? true, visible?.withheld.contains(id) != true else {
@@ -170,7 +171,7 @@ package struct DocumentBranches: Sendable {
         return content(id, in: tree)
     }
 
-    /// The leaves that descend from a revision, or are it.
+    /// The leaves that descend from a revision, or the revision itself if it is one.
     package func leaves(above id: RevisionID) -> [DocumentBranch] {
         if let leaf = leaf(id) { return [leaf] }
         return leaves.filter { $0.history.contains(id) }

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// A document's row. A class, since it has a handful of parts that would be counted one by one where it is passed on.
+/// A document's row. It is a class, since its parts would be reference-counted one by one where it is passed on.
 package final class DocumentRecord: Sendable {
     package let row: Int64
     package let id: String
@@ -9,7 +9,7 @@ package final class DocumentRecord: Sendable {
     package let flags: RowFlags
     /// The remote that is known to have the current revision; 0 for none. Others are in `marks`, or in the tree.
     package let synced: Int
-    /// Those of the collection.
+    /// The marks of the collection.
     let marks: MarkRanges
     /// When the document expires, in milliseconds since 1970.
     package let expires: Int64?
@@ -74,7 +74,7 @@ package final class DocumentRecord: Sendable {
     /// The remotes that have the current revision by the ranges of their marks.
     var remotesByRange: [Int] { marks.filter { $0.value.contains(sequence) }.map(\.key) }
 
-    /// Whether a remote is known, without a look at the tree, to have the current revision.
+    /// Whether a remote is known to have the current revision, as far as that can be seen without the tree.
     package func isSynced(_ remote: Int) -> Bool {
         synced == remote || marks[remote]?.contains(sequence) ?? false
     }
@@ -86,7 +86,7 @@ package final class DocumentRecord: Sendable {
         return RevisionTree.Node(id: revision, parent: nil, flags: known, body: body)
     }
 
-    /// The digest by which another Loveseat sees whether it knows the same (docs/extensions.md); nil for a single line.
+    /// The digest of the document's knowledge, which another Loveseat compares with its own (docs/extensions.md); nil for a single line.
     package var knowledgeDigest: String? {
         storedDigest.map { $0.hexadecimalText }
     }
@@ -98,8 +98,8 @@ package final class DocumentRecord: Sendable {
         Hashing.sha1(Array(summary.utf8)).prefix(digestLength)
     }
 
-    /// Whether another Loveseat with the same current revision knows the same, if it sent this digest, or none for a
-    /// single line.
+    /// Whether another Loveseat with the same current revision has the same knowledge. `digest`: the digest that it sent; nil for a single
+    /// line.
     package func knowsTheSame(as digest: String?) -> Bool {
         let mine = knowledgeDigest
         return mine == digest || (mine ?? lineDigest) == (digest ?? lineDigest)
@@ -109,10 +109,10 @@ package final class DocumentRecord: Sendable {
         Array(Self.digest(RevisionTree.summary(ofLine: revision))).hexadecimalText
     }
 
-    /// The digest of a peer that knows the same.
+    /// The digest of a peer that has the same knowledge.
     package var comparableDigest: String { knowledgeDigest ?? lineDigest }
 
-    /// A tree as its row holds it, with the digest of what is known; nil for no tree.
+    /// A tree as its row holds it, with the digest of the knowledge; nil for no tree.
     ///
     /// `digest`: if it is known already.
     static func encode(
@@ -162,7 +162,7 @@ package final class DocumentRecord: Sendable {
         if isSynced(remote) { return revision }
         guard let encodedTree else { return nil }
         if case .some(let mark) = RevisionTree.mark(of: remote, inEncoded: encodedTree) { return mark }
-        // The form of an earlier version, or damage.
+        // The row has the form of an earlier version, or is damaged.
         return try tree().remotes[remote]
     }
 }

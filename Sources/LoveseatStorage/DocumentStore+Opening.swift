@@ -51,7 +51,7 @@ extension DocumentStore {
         return String(last.hasSuffix(".loveseat") ? last.dropLast(9) : last)
     }
 
-    /// Records that ancestors keep their bodies, or finds that an earlier process asked for it.
+    /// Records that ancestors keep their bodies, or reads that an earlier process requested it.
     private static func rememberAncestorBodies(_ options: inout Options, _ writer: any DatabaseWriter) throws
     {
         let key = "ancestor_bodies"
@@ -90,7 +90,7 @@ extension DocumentStore {
             var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
             var path = "\(folder)/db.sqlite"
-            // An SQLite that takes no URIs fails here, and any other error comes again with the plain path.
+            // An SQLite that does not take URIs fails here. Any other error occurs again with the plain path.
             if readLock != nil, !hasLog(path),
                 (try? DatabaseQueue(path: unchangingPath(path), configuration: readOnly)) != nil
             {
@@ -122,7 +122,7 @@ extension DocumentStore {
         return stat("\(path)-wal", &status) == 0 && status.st_size > 0
     }
 
-    /// The URI of a file that nobody changes. SQLite that takes no URIs finds no such file.
+    /// The URI of a file that does not change. An SQLite that does not take URIs finds no such file.
     private static func unchangingPath(_ path: String) -> String {
         let escaped = path.replacing("%", with: "%25").replacing("?", with: "%3F").replacing("#", with: "%23")
         return "file:\(escaped)?immutable=1"
@@ -168,7 +168,7 @@ extension DocumentStore {
                 )
                 guard code == .SQLITE_OK else { throw DatabaseError(resultCode: code) }
             }
-            // What is written goes to the log when it is committed, so that the connection that writes needs less.
+            // Written pages go to the log at the commit, so the connection that writes needs less cache.
             try db.execute(sql: "PRAGMA cache_size = -\(cacheSize >> (db.configuration.readonly ? 10 : 11))")
             if !db.configuration.readonly {
                 try db.execute(sql: "PRAGMA synchronous = \(options.fullSync ? "FULL" : "NORMAL")")
@@ -226,7 +226,7 @@ extension DocumentStore {
     /// Migrates an older format in one transaction.
     private static func migrate(_ db: Database, from version: Int32) throws {
         guard version < Schema.version else {
-            // Nothing happens, but in databases that were made while version 7 was being developed.
+            // Nothing happens, except in databases that were made while version 7 was being developed.
             return try db.execute(sql: Schema.additions)
         }
         try db.inTransaction {

@@ -5,7 +5,7 @@ import Synchronization
 
 /// Documents in SQLite, and blobs beside them.
 ///
-/// One writer, parallel readers on snapshots, and one kept connection for reads of single rows.
+/// It has one writer, parallel readers on snapshots, and one kept connection for reads of single rows.
 package final class DocumentStore: Sendable {
     /// The options with which a store is opened.
     package struct Options: Sendable {
@@ -27,17 +27,17 @@ package final class DocumentStore: Sendable {
         package var revisionDepth = RevisionTree.maximumDepth
         /// For the simulator: parts of the rule for conflicts that are left out.
         package var omissions: RevisionTree.Omissions = []
-        /// Whether to keep as many ancestors' bodies as an earlier process asked for, if that is more.
+        /// Whether to keep as many ancestors' bodies as an earlier process requested, if that is more.
         package var remembersAncestorBodies = false
         /// The time by which tombstones age, in seconds since 1970.
         package var time: @Sendable () -> Int64 = { Int64(LoveseatPlatform.time(nil)) }
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
-        /// For tests: called before each rollback, which fails as this does.
+        /// For tests: called before each rollback, which fails with the error that this throws.
         package var beforeRollback: @Sendable () throws -> Void = {}
 
-        /// Counts what index expressions do in the connection that writes.
+        /// Counts the reads of properties by index expressions in the connection that writes.
         let walks = WalkCounter()
 
         package init() {}
@@ -91,7 +91,7 @@ package final class DocumentStore: Sendable {
         var revisionLimit: Int?
         /// The indexes of each collection, by its number, in order of their names.
         var indexes: [Int64: [StoredIndex]] = [:]
-        /// What remotes are known to have of each collection, by its number (MarkTable.swift).
+        /// The marks for the remotes in each collection, by its number (MarkTable.swift).
         var marks: [Int64: MarkRanges] = [:]
 
         /// Continues every collection after the sequences that may have been used.
@@ -164,8 +164,7 @@ package final class DocumentStore: Sendable {
         return try Bool.fetchOne(db, sql: sql, arguments: [deletedBodiesKey]) ?? false
     }
 
-    /// Keeps the bodies of revisions that are deleted from now on, even after the database is opened again: an access
-    /// policy is asked about them.
+    /// Keeps the bodies of revisions that are deleted from now on, even after the database is opened again, for access policies.
     package func keepDeletedBodies() throws {
         if keepsDeletedBodies.load(ordering: .relaxed) { return }
         try write {

@@ -17,7 +17,7 @@ package final class FolderLock: Sendable {
             var text = [UInt8](repeating: 0, count: 20)
             let count = pread(descriptor, &text, text.count, 0)
             close(descriptor)
-            // A process that only reads leaves the number of the one before.
+            // A process that only reads leaves the number of the process before it.
             let number = Int32(String(decoding: text.prefix(max(0, count)), as: UTF8.self)) ?? 0
             let isAlive = number > 0 && (kill(number, 0) == 0 || errno == EPERM)
             throw LoveseatError(

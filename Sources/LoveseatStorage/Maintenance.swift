@@ -21,8 +21,8 @@ extension DocumentStore {
     private func performCompaction() throws -> (blobs: Int, bytes: UInt64) {
         let sizeBefore = try databaseSize()
         let freed = try blobs.collectGarbage {
-            // This waits for the transaction that runs, whose references are not recorded. What was taken out of documents is on the disk
-            // before their blobs go: after a power loss they would be there again.
+            // This waits for the running transaction, whose references are not recorded. Removed references reach the disk before their
+            // blobs are removed: otherwise a power loss would bring back documents without their blobs.
             try write(durably: true) { transaction in
                 try transaction.noteCompaction()
                 try transaction.noteAllDeletions()
@@ -66,7 +66,7 @@ extension DocumentStore {
         do { try checkRows(&problems) } catch let error as DatabaseError
             where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
         {
-            // What SQLite cannot read any further is one more problem.
+            // An error that stops SQLite from reading further is one more problem.
             problems.append(LoveseatError(storage: error).message)
         }
         // SQLite checks the words of a text index by a statement that only a writer may run.
@@ -146,7 +146,7 @@ extension DocumentStore {
         return problems
     }
 
-    /// Copies everything to an empty folder, with an identity of its own.
+    /// Copies everything to an empty folder, with a new identity.
     package func copy(to folder: String) throws {
         try requireNoTransaction()
         guard mkdir(folder, 0o700) == 0 else { throw BlobFiles.failure("make", folder) }
@@ -165,7 +165,7 @@ extension DocumentStore {
             _ = try writer.finish(expected: digest)
         }
         let copy = try DocumentStore.open(folder: folder)
-        // What was written is in the files of the copy, even if they are not merged into one.
+        // All data is in the files of the copy, even if they are not merged into one.
         defer { try? copy.close() }
         let fresh = {
             (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined()

@@ -18,7 +18,7 @@ struct RawStatement {
         sqlite3_reset(pointer)
     }
 
-    // SQLite copies what is bound before the call returns.
+    // SQLite copies bound values before the call returns.
     private static var transient: sqlite3_destructor_type {
         unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     }
@@ -122,8 +122,8 @@ struct RawStatement {
 }
 
 extension Database {
-    /// A statement of the cache, whose keys are strings: two texts that are canonically equivalent, and name two properties, would be one
-    /// there. So what is not ASCII ends with a comment that tells them apart.
+    /// A statement of the cache, whose keys are strings. Two texts that are canonically equivalent, and name two properties, would be one
+    /// key there. So text that is not ASCII ends with a comment that distinguishes it.
     func cachedStatement(exactly sql: String) throws -> Statement {
         if sql.utf8.allSatisfy({ $0 < 0x80 }) { return try cachedStatement(sql: sql) }
         let hash = sql.utf8.reduce(into: 0xCBF2_9CE4_8422_2325 as UInt64) { hash, byte in

@@ -4,8 +4,8 @@ import GRDB
 enum Schema {
     /// `lvst`, which distinguishes a Loveseat database from other SQLite files.
     static let applicationID: Int32 = 0x6C76_7374
-    /// The version this code writes. Since version 7 a tree's copies for hubs say in their names what they are copies of; an earlier version
-    /// could not read them, and it does not know the tables of deletions and ancestors.
+    /// The version that this code writes. Since version 7, a tree's copies for hubs name their originals; an earlier version could not read
+    /// them, and it does not know the tables of deletions and ancestors.
     static let version: Int32 = 7
 
     static let shared = """
@@ -36,7 +36,7 @@ enum Schema {
         );
         """ + grants + marks + losses + markRanges + indexes + additions
 
-    /// What version 7 added.
+    /// The additions of version 7.
     static let additions = deletions + ancestors + replaced
 
     /// Since version 7.

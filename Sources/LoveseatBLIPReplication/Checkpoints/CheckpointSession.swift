@@ -5,11 +5,11 @@ import LoveseatReplication
 
 /// Decides where one collection of an active peer starts, and when its checkpoint is saved (replication.md §5).
 ///
-/// Saving goes to the peer first, then to the database: a cut in between can only repeat work.
+/// Saving goes to the peer first, then to the database: if the connection breaks in between, some work is repeated, and none is lost.
 struct CheckpointSession: Sendable {
     private enum Stage: Hashable {
         case idle
-        /// The peer was sent it. `repairs`: how often it may still be tried under another revision of the peer's.
+        /// The checkpoint was sent. `repairs`: how often it may still be sent again, under another revision of the peer's copy.
         case sent(Checkpoint, repairs: Int)
         /// The peer is asked under which revision it keeps its copy.
         case refetching(Checkpoint, repairs: Int)
@@ -20,21 +20,21 @@ struct CheckpointSession: Sendable {
     /// The position to send in the `collection` property; nil in the form of `CBMobile_2`.
     var wireIndex: Int?
     private(set) var start = Checkpoint()
-    /// Which marks of what the peer has count in this session.
+    /// Which marks for the peer count in this session.
     private(set) var trust = MarkTrust()
     private var hasLocal = false
-    /// The database keeps a checkpoint that says more than what both sides have.
+    /// The database's checkpoint says more than the part that both sides have.
     private var keepsMore = false
     private var marks = MarkState.unknown
     private var wasTakenFrom = false
     private var wasTakenFromSince = false
-    /// What the peer was marked to have before is either known to be there, or offered again by this session.
+    /// Whether each revision that the peer was marked as having before is known to be there, or is offered again by this session.
     private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
     private var peerRevision = ""
     private var saved: Checkpoint?
     private var stage = Stage.idle
     private var timerIsSet = false
-    /// No checkpoint is kept, or the peer refused the last save; trying again at every opportunity would never end.
+    /// No checkpoint is kept, or the peer refused the last save. Trying again at every opportunity would never end.
     private var gaveUp: Bool
 
     private let repairs: Int
@@ -62,13 +62,13 @@ struct CheckpointSession: Sendable {
         start = Checkpoint(JSONElement(local))
     }
 
-    /// The peer's copy, or that it has none.
+    /// Takes the peer's copy, or nil if it has none.
     mutating func peerAnswered(_ json: JSONElement?, revision: String?) {
         peerRevision = revision ?? ""
         let peer = json.map { Checkpoint($0) } ?? Checkpoint()
-        // Where nothing was done yet, a peer that has lost its checkpoint would agree all the same.
+        // If nothing was done yet, a peer that has lost its checkpoint would seem to agree.
         let agrees = hasLocal && start.intersect(peer, wasTakenFrom: wasTakenFrom) && json != nil
-        // A peer that was put back to what it was before has the same checkpoint then, and lists nothing of what it took away.
+        // A peer that was put back to an earlier state has the same checkpoint then, and does not list the documents that it took away.
         if wasTakenFromSince { start.remote = nil }
         saved = agrees ? start : nil
         keepsMore = hasLocal && !agrees
@@ -77,15 +77,15 @@ struct CheckpointSession: Sendable {
         (start, saved) = (Checkpoint(), nil)
     }
 
-    /// A peer that loses power loses its last commits, and with them what it is marked here to have. What a checkpoint that
-    /// both sides still have covers is there for certain (docs/decisions/0006-lost-commits.md).
+    /// A peer that loses power loses its last commits, and with them revisions that it is marked here as having. It certainly has those
+    /// that are covered by a checkpoint that both sides still have (docs/decisions/0006-lost-commits.md).
     private func markTrust(agreesWithPeer agrees: Bool) -> MarkTrust {
         var trust = MarkTrust()
         trust.leavesOutMarked = agrees && marks == .ours(isCovered: true) && reset != .checkpointAndMarks
         let isCertain =
             switch marks {
             case .unknown, .ours(isCovered: true): true
-            // What a session that only pulls is marked to have came from the peer, which may well take it back.
+            // The marks of a session that only pulls are of the peer's own revisions, which it may well take back.
             case .ours(isCovered: false): !pushes
             case .others(let isCovered): isCovered && !hasLocal
             }
@@ -93,7 +93,7 @@ struct CheckpointSession: Sendable {
         return trust
     }
 
-    /// Notes progress: saves later, or now.
+    /// Notes progress, and saves the checkpoint later or now.
     mutating func progressed(
         to checkpoint: Checkpoint,
         now: Bool,
@@ -117,7 +117,7 @@ struct CheckpointSession: Sendable {
         if checkpoint != saved, !gaveUp, stage == .idle { save(checkpoint, time: time, &effects) }
     }
 
-    /// Whether something would be lost, that is done again next time, if the connection ended now.
+    /// Whether progress would be lost, and made again next time, if the connection ended now.
     func needsSave(_ checkpoint: Checkpoint) -> Bool { checkpoint != saved && !gaveUp }
 
     private mutating func save(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects) {
@@ -134,7 +134,7 @@ struct CheckpointSession: Sendable {
     ) {
         // The database cannot be written: the session ends, or goes on without a checkpoint.
         guard retract(time: time, &effects) else { return }
-        // What is marked from now on is not covered by it.
+        // The checkpoint does not cover marks that are made from now on.
         effects.store.beginCheckpoint(of: collection)
         stage = .sent(checkpoint, repairs: repairs)
         let request = SetCheckpointMessage(
@@ -146,8 +146,8 @@ struct CheckpointSession: Sendable {
         effects.append(.send(request.message, then: .setCheckpoint(collection: collection)))
     }
 
-    /// Makes the database forget what the peer has lost, before the peer gets a new checkpoint. If the database lost power later, it
-    /// would compare its old checkpoint with that one, and take the sequences of changed documents for done, which are lost as well.
+    /// Removes what the peer has lost from the database's checkpoint, before the peer gets a new one. Otherwise, if the database lost power
+    /// later, it would compare its old checkpoint with the new one, and count sequences as done whose changes were lost as well.
     ///
     /// - Returns: whether to go on.
     private mutating func retract(time: Int64, _ effects: inout SessionEffects) -> Bool {

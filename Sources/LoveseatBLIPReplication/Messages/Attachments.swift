@@ -3,9 +3,9 @@ import LoveseatModel
 
 /// The `_attachments` table, by which gateways and 1.x apps name the blobs of a document (replication.md §11.5).
 ///
-/// Bodies are changed as text: what a peer or an app wrote stays as it is, to the byte.
+/// Bodies are changed as text: the parts that a peer or an app wrote stay the same, to the byte.
 enum Attachments {
-    /// What a received body comes to.
+    /// The result of reading a received body.
     struct Stored {
         let body: JSONText
         /// The digests that the table lists; nil without a table.
@@ -27,7 +27,7 @@ enum Attachments {
     /// The text to store: as it came, without the reserved properties at the top. Entries of the table stay if no blob of the
     /// body stands for them.
     ///
-    /// `generation`: of the revision; nil to take the table's word for every blob that it names another content of.
+    /// `generation`: of the revision. With nil, the table decides about every blob of which it names another content.
     static func stored(_ bytes: [UInt8], generation: UInt32?) throws(ReplyError) -> Stored {
         guard !bytes.isEmpty else { return stored(.emptyObject) }
         let root: JSONElement
@@ -77,8 +77,8 @@ enum Attachments {
 
     private static func isReserved(_ key: String) -> Bool { key.utf8.first == UInt8(ascii: "_") }
 
-    /// The entries that no blob of the body stands for. A blob whose attachment was replaced takes the new content over; but not
-    /// from an entry of an earlier generation: gateways keep such a one where a blob goes back to bytes that it had before.
+    /// The entries that no blob of the body stands for. A blob whose attachment was replaced gets the new content, but not from an entry of
+    /// an earlier generation: gateways keep such an entry when a blob goes back to bytes that it had before.
     private static func remaining(
         _ table: JSONElement,
         in root: JSONElement,
@@ -94,7 +94,7 @@ enum Attachments {
         for (key, entry) in table.rawMembers {
             guard let key, let text = key.string else { continue }
             let path = text.utf8.starts(with: "blob_".utf8) ? text.utf8.dropFirst(5) : nil
-            // The form of 2.0 numbered them.
+            // The form of 2.0 numbered the entries.
             if let first = path?.first, (0x30...0x39).contains(first) { continue }
             if let path, path.first == UInt8(ascii: "/"), let blob = blob(at: path.dropFirst(), in: root) {
                 let range = blob.bytes
@@ -146,7 +146,7 @@ enum Attachments {
 
     private static func isBlob(_ element: JSONElement) -> Bool { element["@type"]?.string == "blob" }
 
-    /// A blob's text with the members of its attachment in place of its own, and without what only the old content had.
+    /// A blob's text with the members of its attachment instead of its own, and without the length and the type of the old content.
     private static func replaced(_ blob: JSONElement, by attachment: JSONElement) -> [UInt8] {
         var members: [[UInt8]] = []
         for (key, value) in blob.rawMembers {

@@ -8,7 +8,7 @@ struct GetAttachmentMessage: Hashable {
     /// Nil if the peer does not say for which document.
     var documentID: String?
     var isCompressed = false
-    /// The first byte wanted, of a Loveseat (docs/extensions.md).
+    /// The first byte wanted. Only a Loveseat sends it (docs/extensions.md).
     var offset: UInt64 = 0
 
     init(_ digest: BlobDigest, collection: Int?) { (self.digest, self.collection) = (digest, collection) }

@@ -17,7 +17,7 @@ extension AnnouncedChange {
 
     /// Reads an entry. One that names no valid document or revision has a ``defect``.
     ///
-    /// - Throws: ``ReplyError`` for what is no entry at all.
+    /// - Throws: ``ReplyError`` for JSON that is not an entry at all.
     init(_ entry: JSONElement) throws(ReplyError) {
         guard let sequence = entry[0], let id = entry[1]?.string, let text = entry[2]?.string else {
             throw ReplyError("BLIP", 400, "invalid entry of changes")
@@ -59,7 +59,7 @@ struct ChangesMessage: Hashable {
         (self.changes, self.collection, self.isForGateway) = (changes, collection, isForGateway)
     }
 
-    /// - Throws: ``ReplyError`` for a body that is no list of changes.
+    /// - Throws: ``ReplyError`` for a body that is not a list of changes.
     init(_ message: Message) throws(ReplyError) {
         changes = try JSONElement.list(message.body).map { (entry) throws(ReplyError) in
             try AnnouncedChange(entry)
@@ -74,7 +74,7 @@ struct ChangesMessage: Hashable {
         return message
     }
 
-    /// What is wanted of a list.
+    /// The answer to a list: which of its entries are wanted.
     struct Answer: Hashable {
         enum Item: Hashable {
             case notWanted
@@ -113,14 +113,14 @@ struct ChangesMessage: Hashable {
     }
 }
 
-/// What a side says of itself when it answers a list.
+/// The properties with which a side describes itself when it answers a list.
 struct Receiver: Hashable, Sendable {
     /// How much history it wants; nil if it does not say.
     var maxHistory: Int?
     /// It looks for blobs in bodies, and needs no table of attachments.
     var findsBlobs = false
     var takesDeltas = false
-    /// What it says beyond the protocol.
+    /// The protocol extensions that it supports; nil if it names none.
     var extensions: String?
 
     init() {}
@@ -157,7 +157,7 @@ extension JSONElement {
         return Array(element.items)
     }
 
-    /// A status in an answer; 500 for a number that is none, 0 for anything else.
+    /// The status in an answer; 500 for a number that is not a status, 0 for anything else.
     var status: Int {
         guard let status = int else { return 0 }
         return (0...999).contains(status) ? status : 500
@@ -165,7 +165,7 @@ extension JSONElement {
 }
 
 extension Message {
-    /// With which a list tells Loveseats what is known beside the lines of its entries (docs/extensions.md): an object of
+    /// The property in which a list tells Loveseats what is known besides the lines of its entries (docs/extensions.md): an object of
     /// digests by position.
     private static let knowledgeProperty = "loveseat_known"
 
@@ -179,7 +179,7 @@ extension Message {
             String(decoding: JSONText(canonical: .object(known)).bytes, as: UTF8.self)
     }
 
-    /// What the property says of a list of so many entries; what is none of it says nothing.
+    /// Reads the property of a list of so many entries: digests by position. Parts that are not valid are ignored.
     func knowledge(of count: Int) -> [Int: String] {
         guard let text = properties[Self.knowledgeProperty],
             text.utf8.count <= ReplicationTuning.maximumListSize,
@@ -226,7 +226,7 @@ extension Message {
 }
 
 extension RevisionID {
-    /// Reads a revision ID that a peer made up; nil for what is none, or too high to go on from.
+    /// Reads a revision ID that a peer made up; nil if it is not valid, or its generation is too high to go on from.
     init?(received text: some StringProtocol) {
         self.init(text)
         guard generation <= ReplicationTuning.highestGenerationReceived else { return nil }

@@ -4,7 +4,7 @@ import LoveseatModel
 /// `getCheckpoint` (replication.md §5.3).
 struct GetCheckpointMessage: Hashable {
     var collection: Int?
-    /// Under which the peer keeps the checkpoint.
+    /// The ID under which the peer keeps the checkpoint.
     let id: String
 
     init(id: String, collection: Int?) { (self.id, self.collection) = (id, collection) }
@@ -38,7 +38,7 @@ struct GetCheckpointMessage: Hashable {
 struct SetCheckpointMessage: Hashable {
     var collection: Int?
     let id: String
-    /// The one that it replaces; empty for none.
+    /// The revision that it replaces; empty for none.
     let revision: String
     let body: JSONText
 
@@ -46,7 +46,7 @@ struct SetCheckpointMessage: Hashable {
         (self.id, self.revision, self.body, self.collection) = (id, revision, body, collection)
     }
 
-    /// - Throws: ``ReplyError`` for a message that names no checkpoint, or has a body that is none.
+    /// - Throws: ``ReplyError`` for a message that names no checkpoint, or whose body is too long or not JSON.
     init(_ message: Message) throws(ReplyError) {
         id = try message.checkpointID
         guard message.body.count <= ReplicationTuning.maximumCheckpointSize else {
@@ -112,7 +112,7 @@ extension Message {
 enum CheckpointRevision {
     static func text(_ revision: Int) -> String { "\(revision)-cc" }
 
-    /// The number; 0 for none, nil for what is no name of ours.
+    /// The number of a checkpoint's revision; 0 for an empty text, nil for a text that is not one of our names.
     static func number(_ text: String) -> Int? {
         guard !text.isEmpty else { return 0 }
         guard text.hasSuffix("-cc") else { return nil }

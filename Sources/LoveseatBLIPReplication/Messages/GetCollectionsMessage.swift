@@ -4,7 +4,7 @@ import LoveseatReplication
 
 /// `getCollections` (replication.md §B.2).
 struct GetCollectionsMessage: Hashable {
-    /// Nil where a path is no name, which is the same as not having it.
+    /// Nil where a path is not a valid name, which is the same as not having the collection.
     let names: [CollectionName?]
     let checkpoints: [String]
 
@@ -42,7 +42,7 @@ struct GetCollectionsMessage: Hashable {
         return Message(.getCollections, body: JSONText(canonical: body).bytes)
     }
 
-    /// What the peer has of each collection.
+    /// The peer's collections, with their checkpoints.
     struct Answer {
         enum Item {
             case missing
@@ -52,7 +52,7 @@ struct GetCollectionsMessage: Hashable {
         }
 
         let items: [Item]
-        /// What the sender says beyond the protocol.
+        /// The protocol extensions that the sender supports.
         var extensions: String?
 
         init(_ bound: [BoundCollection], extensions: String?) {

@@ -38,7 +38,7 @@ extension Message {
         self.init(properties, body: body, isUrgent: isUrgent, noReply: noReply)
     }
 
-    /// The collection that it names, as it stands there; nil for none.
+    /// The text of the property that names a collection; nil if there is none.
     var collectionText: String? { properties[Self.collectionProperty] }
 
     /// The same message, compressed on its way if its body has at least so many bytes.
@@ -48,6 +48,6 @@ extension Message {
         return message
     }
 
-    /// An answer that says no more than that a request was heard.
+    /// An empty answer, which only says that a request was received.
     static func acknowledgement(of request: Message) -> Message { Message(isUrgent: request.isUrgent) }
 }

@@ -14,7 +14,7 @@ extension ProposedChange {
         knowledge = change.knowledge
     }
 
-    /// - Throws: ``ReplyError`` for what is no entry, or names no valid document or revision.
+    /// - Throws: ``ReplyError`` for JSON that is not an entry, or names no valid document or revision.
     init(_ entry: JSONElement) throws(ReplyError) {
         guard let id = entry[0]?.string, DocumentID.isValidOnWire(id),
             let revision = entry[1]?.string.flatMap({ RevisionID(received: $0) })
@@ -43,16 +43,16 @@ extension ProposedChange {
 struct ProposeChangesMessage: Hashable {
     var collection: Int?
     var proposals: [ProposedChange]
-    /// A conflict shall be answered with the revision that is current there.
+    /// Whether a conflict is to be answered with the revision that is current there.
     var namesRevision = true
-    /// What the sender says beyond the protocol.
+    /// The protocol extensions that the sender supports.
     var extensions: String?
 
     init(_ proposals: [ProposedChange], collection: Int?, extensions: String?) {
         (self.proposals, self.collection, self.extensions) = (proposals, collection, extensions)
     }
 
-    /// - Throws: ``ReplyError`` for a body that is no list of proposals.
+    /// - Throws: ``ReplyError`` for a body that is not a list of proposals.
     init(_ message: Message) throws(ReplyError) {
         proposals = try JSONElement.list(message.body).map { (entry) throws(ReplyError) in
             try ProposedChange(entry)
@@ -70,7 +70,7 @@ struct ProposeChangesMessage: Hashable {
         return message
     }
 
-    /// What becomes of each proposal.
+    /// The answer to a list: the decision about each proposal.
     struct Answer: Hashable {
         enum Item: Hashable {
             case wanted

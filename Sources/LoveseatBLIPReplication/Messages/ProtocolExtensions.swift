@@ -1,14 +1,14 @@
 import LoveseatBLIP
 import LoveseatModel
 
-/// What this build says beyond the protocol (docs/extensions.md). Other peers ignore the property.
+/// The protocol extensions that a side supports (docs/extensions.md). Other peers ignore the property.
 struct ProtocolExtensions: Hashable {
     static let property = "loveseat"
     /// Of `getAttachment`: the first byte wanted.
     static let blobOffset = "loveseat_offset"
     /// Of `rev`: the first revision of the line, where the history does not reach it.
     static let origin = "loveseat_origin"
-    /// Of `subChanges`, if the peer has not said yet what it is: as `activeOnly`, for one that announces late deletions.
+    /// Of `subChanges`, if the peer's extensions are not known yet: like `activeOnly`, for a peer that announces late deletions.
     static let activeOnly = "loveseat_active_only"
     static let none = ProtocolExtensions(
         knowsTrees: false,
@@ -24,11 +24,11 @@ struct ProtocolExtensions: Hashable {
     private static let treeBlobs = "tree-blobs"
     static let all = "\(trees),\(blobOffsets),\(lateDeletions),\(treeBlobs)"
 
-    /// It tells what it knows of a document's history, and wants to be told.
+    /// It sends what it knows of a document's history, and accepts the same.
     let knowsTrees: Bool
     /// It sends a blob from any byte on.
     let resumesBlobs: Bool
-    /// To a peer that wants no tombstones it announces those that are made after it subscribed.
+    /// To a peer that wants no tombstones, it announces those that are made after the peer subscribed.
     let announcesLateDeletions: Bool
     /// It asks for the blobs of the leaves that a tree brings.
     let takesTreeBlobs: Bool
@@ -45,7 +45,7 @@ struct ProtocolExtensions: Hashable {
         self.takesTreeBlobs = takesTreeBlobs
     }
 
-    /// Reads what a peer says; nil if it says nothing.
+    /// Reads the extensions that a peer names; nil if it names none.
     init?(_ text: String?) {
         guard let names = text?.split(separator: ",") else { return nil }
         self.init(
@@ -58,13 +58,13 @@ struct ProtocolExtensions: Hashable {
 }
 
 extension ReplicationSession {
-    /// Notes what the peer knows beyond the protocol, if the message says.
+    /// Notes the peer's extensions, if the message names them.
     mutating func noteExtensions(_ message: Message) {
         noteExtensions(message.properties[ProtocolExtensions.property])
     }
 
     mutating func noteExtensions(_ text: String?) {
-        // A peer may say nothing beyond the protocol, or the same again. A plain side does not listen.
+        // A peer may name no extensions, or the same again. A plain side ignores them.
         guard self.extensions != nil, let extensions = ProtocolExtensions(text), extensions != peer else {
             return
         }
@@ -78,7 +78,7 @@ extension ReplicationSession {
         }
     }
 
-    /// What the peer is where it comes to conflicts.
+    /// The kind of peer, on which the rules for conflicts depend.
     var peerKind: RevisionTree.PeerKind {
         if peer.knowsTrees { return .loveseat }
         return plan == nil ? .client : .hub

@@ -1,7 +1,7 @@
 import LoveseatBLIP
 import LoveseatModel
 
-/// What a received body comes to (replication.md §9.4, steps 6 to 9).
+/// The content of a received body (replication.md §9.4, steps 6 to 9).
 struct ReceivedBody: Sendable {
     let body: JSONText
     /// Blobs that the body refers to.
@@ -13,9 +13,9 @@ struct ReceivedBody: Sendable {
     /// The names of properties that are not stored, since they belong to replication.
     let leftOut: [String]
 
-    /// `generation`: of the revision; nil to take the word of the table of attachments in every case.
+    /// `generation`: of the revision. With nil, the table of attachments decides in every case.
     ///
-    /// - Throws: ``ReplyError`` for bytes that are no JSON object, or name a blob that the table does not.
+    /// - Throws: ``ReplyError`` for bytes that are not a JSON object, or name a blob that the table does not.
     init(_ bytes: [UInt8], generation: UInt32?) throws(ReplyError) {
         let stored = try Attachments.stored(bytes, generation: generation)
         blobs = BlobReference.all(in: stored.body)

@@ -9,10 +9,10 @@ package struct RevisionMessage: Sendable {
     let isDeleted: Bool
     /// The revision that the body is a delta to; nil for a whole body.
     let deltaSource: RevisionID?
-    /// A newer revision comes in place of the announced one, under a sequence of its own perhaps.
+    /// A newer revision comes in place of the announced one, perhaps with another sequence.
     let isReplacement: Bool
     private let properties: MessageProperties
-    /// Of a received message.
+    /// The revisions of a received message, or the error in them; nil for a message to be sent.
     private let received: Result<[RevisionID], ReplyError>?
     /// The document or a delta, and the tree if there is one.
     private let body: [UInt8]
@@ -55,7 +55,7 @@ package struct RevisionMessage: Sendable {
         return .success(revisions)
     }
 
-    /// Throws what is wrong (replication.md §9.4, steps 1 to 4).
+    /// Throws if the message is not valid (replication.md §9.4, steps 1 to 4).
     func check(needsSequence: Bool) throws(ReplyError) {
         guard properties["error"] == nil else {
             throw ReplyError("HTTP", 502, "Peer failed to send revision")
@@ -139,7 +139,7 @@ package struct RevisionMessage: Sendable {
 
     var message: Message { Message(properties, body: body) }
 
-    /// The difference from what the peer has; nil if it is no shorter than the body.
+    /// The difference from the body that the peer has; nil if it is not shorter than the new body.
     private static func delta(
         _ base: SendableRevision.DeltaBase,
         _ body: [UInt8],
@@ -158,17 +158,17 @@ package struct RevisionMessage: Sendable {
         return bytes.count < body.count ? bytes : nil
     }
 
-    /// The body that a received delta makes; nil if it is none, or of another document.
+    /// The body that results from a received delta; nil if the delta is not valid, or belongs to another document.
     static func expand(_ delta: [UInt8], base: JSONText) -> [UInt8]? {
         guard let delta = try? JSONElement(parsing: delta) else { return nil }
-        // A delta that speaks of attachments was made against a body that had them (replication.md §11.5).
+        // A delta that mentions attachments was made against a body that had them (replication.md §11.5).
         let old = delta["_attachments"] == nil ? base : Attachments.adding(to: base, generation: 1)
         guard let body = try? JSONDelta.apply(delta.value, to: JSONElement(old).value), case .object = body
         else { return nil }
         return JSONText(canonical: body).bytes
     }
 
-    /// What the peer says of a revision that it took.
+    /// The peer's answer to a revision that it took.
     enum Answer {
         /// `isNew`: it was not there before.
         case taken(isNew: Bool)

@@ -11,9 +11,9 @@ struct SubChangesMessage: Hashable, Sendable {
     /// The last sequence that the subscriber has; nil for none.
     var since: RemoteSequence?
     var isContinuous = false
-    /// The most changes in one list.
+    /// The maximum number of changes in one list.
     var batch = 200
-    /// No tombstones that were there before.
+    /// Whether tombstones that were there before are left out.
     var activeOnly = false
     /// The same for a peer that announces deletions that are made after it subscribed; others ignore it.
     var lateActiveOnly = false
@@ -21,18 +21,18 @@ struct SubChangesMessage: Hashable, Sendable {
     var sendsReplacements = false
     /// Whether the peer wants to hear of documents that it may not have any more.
     var wantsRevocations = false
-    /// Of a gateway, to pull from; none for all.
+    /// The gateway's channels to pull from; empty for all.
     var channels: [String] = []
     /// Only these documents; nil for all.
     var documentIDs: ListedIDs?
     /// The peer is a gateway that replicates from here, and refuses lists that do not say so (gateway.md 49).
     private(set) var isGateway = false
-    /// What the subscriber says beyond the protocol.
+    /// The protocol extensions that the subscriber supports.
     var extensions: String?
 
     init() {}
 
-    /// - Throws: ``ReplyError`` for what this side does not do, or a body that is no JSON.
+    /// - Throws: ``ReplyError`` for a request that this side does not support, or a body that is not JSON.
     init(_ message: Message) throws(ReplyError) {
         let properties = message.properties
         guard (properties["versioning"] ?? Self.versioning) == Self.versioning else {
@@ -64,7 +64,7 @@ struct SubChangesMessage: Hashable, Sendable {
         }
     }
 
-    /// Where in our own feed the subscriber is. What is higher than any sequence can be is the end.
+    /// The subscriber's place in our own feed. A number that is higher than any sequence can be counts as the end.
     var position: UInt64 { min(since.flatMap { UInt64($0.text) } ?? 0, UInt64(Int64.max) - 1) }
 
     var message: Message {
@@ -88,7 +88,7 @@ struct SubChangesMessage: Hashable, Sendable {
         return message
     }
 
-    /// The answer, which says no more than what the peer knows beyond the protocol.
+    /// The answer, which only names the protocol extensions of its sender.
     struct Answer: Hashable {
         let extensions: String?
         let isUrgent: Bool

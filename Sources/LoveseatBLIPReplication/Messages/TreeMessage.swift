@@ -1,7 +1,7 @@
 package import LoveseatBLIP
 package import LoveseatModel
 
-/// What one Loveseat tells another of a document's history, where that is more than one line (docs/extensions.md, "Trees").
+/// The tree of a document, as one Loveseat sends it to another if it has more than one line (docs/extensions.md, "Trees").
 ///
 ///     {"bodies":{"2-d…":{…}},"closed":["2-e…"],"copies":["4-f…"],"current":"3-a…",
 ///      "deleted":["3-a…"],"lines":[["3-a…","2-b…","1-c…"],["2-d…","1-c…"]]}
@@ -76,7 +76,7 @@ package enum TreeMessage {
         }
     }
 
-    /// Of the bodies only that of the current revision, which the peer may not get in any other way.
+    /// A tree with one body only, that of the current revision, which the peer may not get in any other way.
     static func answer(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
         body(knowledge.keepingBody(of: current), current: current, withCurrent: true)
     }
@@ -115,7 +115,7 @@ package enum TreeMessage {
         }
     }
 
-    /// - Throws: ``ReplyError`` for bytes that are no tree, or a larger one than any of ours.
+    /// - Throws: ``ReplyError`` for bytes that are not a tree, or for a larger tree than Loveseats make.
     package static func parse(_ bytes: some Collection<UInt8>) throws(ReplyError) -> (
         knowledge: TreeKnowledge, current: RevisionID
     ) {

@@ -1,7 +1,7 @@
 import LoveseatModel
 import LoveseatReplication
 
-/// The revisions that were asked for, or agreed to, and have not come.
+/// The revisions that were requested, or agreed to, and have not arrived.
 struct Expectations: Sendable {
     struct Key: Hashable, Sendable {
         private let id: ExactText
@@ -16,11 +16,11 @@ struct Expectations: Sendable {
 
     /// An announced revision that was asked for.
     struct Entry: Sendable {
-        /// Its place among the peer's sequences.
+        /// Its number in ``RemoteSequences``.
         let number: Int
         let place: Announcement
         let revision: RevisionID
-        /// It may have been announced for what it was, and not for what the peer has now.
+        /// The announcement may be about an older state, and not about the peer's current one.
         let mayBeOld: Bool
         /// In bytes, as announced; 0 if the peer did not say.
         let bodySize: Int
@@ -29,16 +29,16 @@ struct Expectations: Sendable {
     }
 
     private var entries: [Key: Entry] = [:]
-    /// What a passive side has agreed to.
+    /// The revisions that a passive side has agreed to.
     var agreed = OutstandingRequests()
     /// Bytes that are likely to come.
     private(set) var bytes = 0
-    /// How long bodies are that the peer did not announce the size of, in bytes, lately.
+    /// The likely size of a body whose size the peer did not announce, in bytes, by those that arrived lately.
     private(set) var usualSize = 0
 
     var count: Int { entries.count + agreed.total }
     var isEmpty: Bool { count == 0 }
-    /// Nothing that was asked for is still to come. What was agreed to may never come.
+    /// Whether every requested revision has arrived. Revisions that were only agreed to may never arrive.
     var isAnswered: Bool { entries.isEmpty }
 
     /// The documents, in the order of their announcement; then those that were agreed to.
@@ -51,7 +51,7 @@ struct Expectations: Sendable {
         entries.keys.contains { $0.documentID.isExactly(documentID) }
     }
 
-    /// Whether ``bytes`` is what it says.
+    /// Whether ``bytes`` is the sum of the entries' likely sizes.
     var isSumRight: Bool { bytes == entries.values.reduce(0) { $0 + $1.likelySize } }
 
     /// Remembers that a revision was asked for; false if it was asked for before.
@@ -70,20 +70,20 @@ struct Expectations: Sendable {
         return true
     }
 
-    /// Expects a revision once more that has come.
+    /// Expects a revision again that has arrived.
     mutating func expectAgain(_ key: Key, _ entry: Entry) {
         entries[key] = entry
         bytes += entry.likelySize
     }
 
-    /// A revision came, or will not.
+    /// Removes and returns the entry of a revision that has arrived, or will not.
     mutating func meet(_ key: Key) -> Entry? {
         guard let entry = entries.removeValue(forKey: key) else { return nil }
         bytes -= entry.likelySize
         return entry
     }
 
-    /// What was announced of the revision that a message brings.
+    /// Returns the key of the announcement of the revision that a message contains.
     func key(of message: RevisionMessage) -> Key? {
         let id = message.documentID
         let key = message.sequence.map { Key(documentID: id, sequence: $0) }
@@ -91,8 +91,8 @@ struct Expectations: Sendable {
         return entries.keys.first { $0.documentID.isExactly(id) } ?? key
     }
 
-    /// What was announced of a revision that does not come. A peer that leaves out the sequence means the document's only announcement of
-    /// that revision.
+    /// Returns the key of the announcement of a revision that will not arrive. A peer that leaves out the sequence means the document's
+    /// only announcement of that revision.
     func key(of message: NoRevisionMessage) -> Key? {
         let id = message.documentID
         if let sequence = message.sequence { return Key(documentID: id, sequence: sequence) }
@@ -102,14 +102,14 @@ struct Expectations: Sendable {
         return found.count == 1 ? found.first?.key : nil
     }
 
-    /// How long a body is likely to be of which the peer announced this size, or nothing.
+    /// The likely size of a body for which the peer announced this size, or nothing.
     private func likelySize(_ announced: Int) -> Int { announced > 1 ? announced : usualSize }
 
-    /// Learns from a body that came.
+    /// Adjusts ``usualSize`` to a body that has arrived.
     mutating func learnSize(_ bytes: Int) { usualSize = max(bytes, usualSize - usualSize / 8) }
 }
 
-/// Where something was announced: later lists, and later entries of one list, say what the peer had later.
+/// The place of an announcement: later lists, and later entries of one list, are about later states of the peer.
 struct Announcement: Hashable, Comparable, Sendable {
     let list: Int
     let index: Int

@@ -4,8 +4,8 @@ import LoveseatReplication
 /// A received revision on its way into the database.
 final class Incoming {
     enum Stage {
-        /// Blobs of it are missing, and none of them is being fetched for it. `startsOver`: what another connection had brought
-        /// of the next one turned out to be damaged.
+        /// Some of its blobs are missing, and none of them is being fetched for it. `startsOver`: the part of the next one that another
+        /// connection had received turned out to be damaged.
         case waiting(startsOver: Bool)
         /// The first missing blob is being fetched.
         case fetching(Fetch)
@@ -15,22 +15,23 @@ final class Incoming {
 
     /// A blob being fetched.
     struct Fetch {
-        /// It began with what another connection had brought.
+        /// It began with the part that another connection had received.
         let isResumed: Bool
         /// The bytes of the blob that are here.
         var bytes: UInt64
     }
 
-    /// Whom to answer; nil for a peer that wants no answer.
+    /// The request to answer; nil for a peer that wants no answer.
     let request: UInt64?
     let isUrgent: Bool
-    /// What was announced of it; nil if it was not.
+    /// Its announcement; nil if it was not announced.
     let expected: Expectations.Entry?
     var revision: IncomingRevision
-    /// Blobs that are kept from being collected for it.
+    /// Blobs that are kept for it, and not collected as garbage.
     var held: [BlobDigest]
     var missing: [BlobReference]
-    /// The blobs of other leaves, whose content comes with the tree. The content of a leaf is left out if a blob of it cannot be had.
+    /// The blobs of other leaves, whose content comes with the tree. The content of a leaf is left out if one of its blobs cannot be
+    /// fetched.
     let told: [BlobReference]
     /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
     let asListed: ReceivedBody?
@@ -56,9 +57,9 @@ final class Incoming {
         self.asListed = asListed
     }
 
-    /// What it takes in memory.
+    /// The memory that it takes, in bytes.
     var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }
 
-    /// What it counts for in the progress.
+    /// The units of work that it counts for in the progress.
     var units: Int { expected?.bodySize ?? 1 }
 }

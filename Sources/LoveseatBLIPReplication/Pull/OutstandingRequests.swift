@@ -2,8 +2,8 @@ import LoveseatModel
 
 /// Revisions that were asked for and have not come, by document.
 ///
-/// An active side asks for a document and a sequence, and expects exactly that; what a passive side agreed to has only the
-/// document in common with what comes: it may have changed meanwhile.
+/// An active side requests a document and a sequence, and expects exactly that. A passive side agrees to a document only, which may have
+/// changed by the time it arrives.
 struct OutstandingRequests: Sendable {
     private var counts: DocumentMap<Int> = [:]
     private(set) var total = 0
@@ -19,7 +19,7 @@ struct OutstandingRequests: Sendable {
         total += 1
     }
 
-    /// Takes one back, because it was kept or will not be; false if there was none.
+    /// Removes one request for a document, because it was answered or will not be; false if there was none.
     @discardableResult
     mutating func take(_ documentID: String) -> Bool {
         guard let count = counts[ExactText(documentID)] else {
@@ -32,7 +32,7 @@ struct OutstandingRequests: Sendable {
         return true
     }
 
-    /// What came was refused: a peer may send it once more without being asked (replication.md §9.2).
+    /// Notes that a received revision was refused: the peer may send it once more without being asked (replication.md §9.2).
     mutating func refuse(_ documentID: String) {
         refused.append(documentID)
         if refused.count > ReplicationTuning.refusalsRemembered { refused.removeFirst() }

@@ -3,8 +3,8 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// What becomes of a received revision before it is stored: a delta is expanded, the app's filter asked, and what the
-/// peer took away removed (replication.md §9.4).
+/// Handles a received revision before it is stored: expands a delta, asks the app's filter, and removes a document that the peer took away
+/// (replication.md §9.4).
 extension PullSession {
     struct Arrival {
         let header: RevisionMessage
@@ -13,7 +13,7 @@ extension PullSession {
         let request: UInt64?
         let isUrgent: Bool
         let wireBytes: Int
-        /// What the sender knows beside the revision.
+        /// The sender's tree, if it came with the revision.
         var knowledge: TreeKnowledge?
 
         /// The revision with its body; the header must have been checked.
@@ -60,8 +60,8 @@ extension PullSession {
         } catch { refuse(arrival, error, &effects) }
     }
 
-    /// What was not asked for is not stored: it could get past filters and the judgement of lists. But honest peers send some
-    /// revisions twice (gateway.md 54), so that nothing ends by it.
+    /// Answers a revision that was not requested. It is not stored, since it could bypass filters and the decisions about lists. But honest
+    /// peers send some revisions twice (gateway.md 54), so this does not end the session.
     private mutating func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
         guard let revision = arrival.header.revisionID else {
             return impossible("a revision that passed its check has no ID")
@@ -97,7 +97,7 @@ extension PullSession {
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
-    /// Whether a revision that is here came with the content that it has here, as far as that can be told.
+    /// Whether a revision that is here already came with the same content, as far as that can be told.
     private func hasContentHere(
         _ arrival: Arrival,
         of revision: RevisionID,
@@ -198,8 +198,8 @@ extension PullSession {
         end(key, refusal, &effects)
     }
 
-    /// The blobs of the leaves whose content a tree brings. Where the app or a policy judges what comes, such content is left out: it would
-    /// have to be judged before its blobs are asked for.
+    /// The blobs of the leaves whose content a tree brings. With a filter or an access policy such content is left out: it would have to be
+    /// checked before its blobs are requested.
     private func takeToldBlobs(_ knowledge: inout TreeKnowledge?) -> [BlobReference] {
         guard !options.isFiltered, !options.restrictsAccess else {
             knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) }
@@ -209,12 +209,12 @@ extension PullSession {
             .flatMap { BlobReference.all(in: $0) }
     }
 
-    /// Keeps the blobs of a revision from being collected until it is stored, and sees which are missing.
+    /// Keeps the blobs of a revision from garbage collection until it is stored, and finds out which are missing.
     private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
         guard let entry = incoming[key] else { return impossible("a revision needs blobs that is not here") }
         guard !entry.held.isEmpty else { return enqueue(key, entry, &effects) }
         if options.restrictsAccess {
-            // Who may not write a document does not fill the disk with its blobs.
+            // A peer that may not write a document must not fill the disk with its blobs.
             let answer = effects.ask { try $0.writeRefusal(of: entry.revision, in: collection) }
             // The database failed, which ends the session.
             guard let answer else { return }
@@ -232,7 +232,8 @@ extension PullSession {
         fetchNext(key, &effects)
     }
 
-    /// The peer does not have the content that the body names: what its table of attachments lists counts, if that differs.
+    /// Takes the blobs that the peer's table of attachments lists, since the peer does not have those that the body names. Returns false if
+    /// both are the same.
     mutating func takeAsListed(_ key: Int, _ effects: inout SessionEffects) -> Bool {
         guard let entry = incoming[key], let listed = entry.asListed else { return false }
         effects.store.releaseBlobs(entry.held)
@@ -252,14 +253,14 @@ extension PullSession {
         return true
     }
 
-    /// What cannot be read does not keep the checkpoint back: it is asked for by its ID next time.
+    /// Refuses a revision that cannot be read. It does not keep the checkpoint back: the next session requests it by its ID.
     private mutating func refuse(
         _ arrival: Arrival,
         _ error: ReplyError,
         finishesSequence: Bool = true,
         _ effects: inout SessionEffects
     ) {
-        // No announced document has such an ID: the one that the peer means would be expected for ever.
+        // No announced document has such an ID, so the one that the peer means would be expected for ever.
         if !DocumentID.isValidOnWire(arrival.header.documentID) { failUnnamed("rev") }
         let reason = LoveseatError(
             LoveseatError(reply: error, "").code,
@@ -287,10 +288,10 @@ extension PullSession {
 
     // MARK: Access
 
-    /// The document left every channel that this peer may see.
+    /// Handles a document that left every channel that this peer may see.
     private mutating func remove(_ arrival: Arrival, _ effects: inout SessionEffects) {
         guard isActive else {
-            // As a gateway does (gateway.md 36): a peer that pushes must not count as taken what is not stored.
+            // As a gateway does (gateway.md 36): a peer that pushes must not count a revision as taken that is not stored.
             let error = ReplyError("HTTP", 404, "a body with _removed is not the content of a document")
             return refuse(arrival, error, &effects)
         }
@@ -311,7 +312,7 @@ extension PullSession {
         removeAccess([removal], &effects)
     }
 
-    /// Is done with a revision that is not stored.
+    /// Finishes a revision that is not stored.
     private mutating func drop(_ arrival: Arrival, _ effects: inout SessionEffects) {
         finish(arrival, &effects)
         if let request = arrival.request {
@@ -319,14 +320,14 @@ extension PullSession {
         }
     }
 
-    /// Whether a revision that comes is of a document that was taken away meanwhile.
+    /// Whether a received revision belongs to a document that was taken away meanwhile.
     func isRevoked(_ id: String, isDeleted: Bool) -> Bool {
         revoked.contains(id) || (!isDeleted && revokedButDeletion.contains(id))
     }
 
-    /// Gives up what is on its way of a document that was taken away, so that it does not come back by that.
+    /// Discards in-flight revisions of a document that was taken away, so that they cannot bring it back.
     ///
-    /// `takesDeletion`: the document stays here, and its deletion is news.
+    /// `takesDeletion`: the document stays here, and its deletion is still accepted.
     private mutating func revoke(_ id: String, takesDeletion: Bool, _ effects: inout SessionEffects) {
         let waiting = insertQueue.filter { key in
             guard let revision = incoming[key]?.revision, revision.documentID.isExactly(id) else {
@@ -339,12 +340,12 @@ extension PullSession {
             insertBytes -= incoming[key]?.revision.body.bytes.count ?? 0
             end(key, nil, reports: false, &effects)
         }
-        // What is still to come, or waits for a blob.
+        // Other revisions are still to come, or wait for a blob.
         guard isComing(id) else { return }
         if takesDeletion { revokedButDeletion.insert(id) } else { revoked.insert(id) }
     }
 
-    /// Documents that the peer takes away: purged, if the app wants that (replication.md §14).
+    /// Handles documents that the peer takes away: purges them, if the app wants that (replication.md §14).
     mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout SessionEffects) {
         if removals.isEmpty { return }
         guard options.autoPurges else {
@@ -357,7 +358,7 @@ extension PullSession {
         guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
         for (removal, verdict) in zip(removals, verdicts) {
             let id = removal.documentID
-            // What stays may get its deletion. Anything else on its way would be taken for what the peer still has.
+            // A document that stays may get its deletion. Any other revision in flight would be mistaken for one that the peer still has.
             revoke(id, takesDeletion: verdict == .edited || verdict == .neverThere, &effects)
             if verdict == .removed { noteTakenAway(id) }
             let error = LoveseatError(keeping: id, verdict)

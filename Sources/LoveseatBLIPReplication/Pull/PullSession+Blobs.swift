@@ -49,8 +49,8 @@ extension PullSession {
         }
     }
 
-    /// Documents that waited for this blob go on when it is their turn: it came, or could not be had for another document, and
-    /// any of them may be the next to ask.
+    /// Queues the documents that waited for this blob: it has arrived, or could not be fetched for another document, and any of them may be
+    /// the next to request it.
     mutating func blobCame(_ digest: BlobDigest) {
         waitingForTurn += waitingForBlob.removeValue(forKey: digest) ?? []
     }
@@ -64,7 +64,7 @@ extension PullSession {
 
     /// Stores a piece of a blob.
     ///
-    /// - Throws: why the blob is given up. What still comes of it is not listened to.
+    /// - Throws: the reason why the blob is given up. Further pieces of it are ignored.
     mutating func blobPiece(
         _ handle: BlobHandle,
         _ bytes: [UInt8],
@@ -88,7 +88,7 @@ extension PullSession {
         if isLast { try store.finishBlob(handle, expected: blob.digest) }
     }
 
-    /// How much is here of a blob that is being fetched; nil if it is not.
+    /// The progress of a blob that is being fetched; nil if it is not.
     func blobEvent(_ handle: BlobHandle) -> BlobEvent? {
         guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
             case .fetching(let fetch) = entry.stage
@@ -103,7 +103,7 @@ extension PullSession {
         )
     }
 
-    /// The blob is here, or the error says why it is not.
+    /// Ends a fetch: the blob is here, or the error says why it is not.
     mutating func blobEnded(
         _ handle: BlobHandle,
         _ error: LoveseatError?,

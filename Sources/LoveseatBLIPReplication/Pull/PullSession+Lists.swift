@@ -3,7 +3,7 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// What is said to lists of changes: which of the announced or proposed revisions are wanted (replication.md §7, §8).
+/// Answers lists of changes: decides which of the announced or proposed revisions are wanted (replication.md §7, §8).
 extension PullSession {
     mutating func changes(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
@@ -28,7 +28,7 @@ extension PullSession {
         } catch { refuse(message, request, error, &effects) }
     }
 
-    /// Whether a change came after the place from which this session pulls. A compound sequence is that of something that was there before.
+    /// Whether a change was made after the sequence from which this session pulls. A compound sequence stands for an older change.
     private func isNews(_ sequence: RemoteSequence) -> Bool {
         UInt64(sequence.text) != nil && since?.isBefore(sequence) == true
     }
@@ -51,7 +51,7 @@ extension PullSession {
         _ error: ReplyError,
         _ effects: inout SessionEffects
     ) {
-        // Nobody says so much by mistake.
+        // No peer sends so much by mistake.
         if error.code == 413 { failure = LoveseatError(.remoteError, "from the peer: \(error.text)") }
         if !message.noReply {
             effects.append(.replyError(error, to: request, isUrgent: message.isUrgent))
@@ -64,8 +64,8 @@ extension PullSession {
         _ entries: ReceivedList.Entries,
         _ effects: inout SessionEffects
     ) {
-        // A list that wants no answer asks for nothing (replication.md §7.1). It is empty, and says that there are no more, or comes from a
-        // peer that pushes, which keeps what it was not asked for.
+        // A list that wants no answer asks for nothing (replication.md §7.1). It is empty, and says that there are no more changes, or
+        // comes from a peer that pushes, which keeps changes that were not requested.
         guard !message.noReply else { return }
         let list = ReceivedList(message, request, entries)
         guard list.count > 0 else {
@@ -81,7 +81,7 @@ extension PullSession {
         waitingLists.append(nextList)
     }
 
-    /// The next list, if there is room for what it may ask for.
+    /// The next list, if there is room for the revisions that it may ask for.
     mutating func takeList() -> Int? {
         guard let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
             let list = lists[number], hasRoom(for: list)
@@ -108,10 +108,10 @@ extension PullSession {
         }
     }
 
-    /// Whether all that a list may ask for can come now. A peer may send it all at once.
+    /// Whether all revisions that a list may ask for fit now. A peer may send them all at once.
     private func hasRoom(for list: ReceivedList) -> Bool {
         guard !expectations.isEmpty else { return true }
-        // Who proposes sends a few at a time (replication.md §9.1).
+        // A peer that proposes sends a few at a time (replication.md §9.1).
         guard case .changes = list.entries else { return expectations.count < tuning.proposalsAgreed }
         let bytes = list.announcedBytes + list.unsized * expectations.usualSize
         let most = peer == .loveseat ? tuning.revisionsRequestedOfLoveseat : tuning.revisionsRequested
@@ -166,7 +166,7 @@ extension PullSession {
             returning.insert(change.documentID)
             progress.total += UInt64(max(1, change.bodySize))
         }
-        // Whoever takes something away holds it for gone once we answer.
+        // A peer that takes a document away counts it as gone once we answer.
         removeAccess(removals, &effects)
         if effects.failure != nil { return }
         reply(ChangesMessage.Answer(said, from: receiver).message, to: list, &effects)
@@ -203,7 +203,7 @@ extension PullSession {
         reply(ProposeChangesMessage.Answer(items, from: receiver).message, to: list, &effects)
     }
 
-    /// What this side says of itself.
+    /// This side's own description, in its answers.
     private var receiver: Receiver {
         var receiver = Receiver()
         receiver.maxHistory = tuning.maxHistory

@@ -3,8 +3,8 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// Decides what the receiving side of one collection does: which announced revisions it wants, when received ones are
-/// stored, and what is said about them.
+/// Decides what the receiving side of one collection does: which announced revisions it wants, when received ones are stored, and how they
+/// are answered.
 ///
 /// ```
 ///  changes ──▶ judged ──▶ answered ──▶ expected ──rev──▶ blobs fetched ──▶ insert queue ──▶ stored ──▶ answered
@@ -19,7 +19,7 @@ struct PullSession {
         /// The app decides what the peer may write.
         var restrictsAccess = false
         var takesDeltas = false
-        /// What is said beyond the protocol in answers to proposals.
+        /// The protocol extensions that answers to proposals name.
         var extensions: String?
         /// A body may say that the document was removed, because announcements cannot (replication.md Part B).
         var removesByBody = false
@@ -40,9 +40,9 @@ struct PullSession {
     var nextList = 0
     var listBytes = 0
     var expectations = Expectations()
-    /// Documents that the peer took away while a revision of theirs was on its way.
+    /// Documents that the peer took away while one of their revisions was in flight.
     var revoked: DocumentSet = []
-    /// The same of documents that stay here for an edit: only their deletion is still taken.
+    /// The same for documents that stay here because of an edit: only their deletion is still accepted.
     var revokedButDeletion: DocumentSet = []
     var incoming: [Int: Incoming] = [:]
     var nextKey = 0
@@ -59,15 +59,15 @@ struct PullSession {
     var waitingForTurn: [Int] = []
     /// Documents that need a blob that is being fetched for another.
     var waitingForBlob: [BlobDigest: [Int]] = [:]
-    /// The peer sends a blob from any byte on.
+    /// The peer can send a blob from any byte on.
     var resumesBlobs = false
     var peer: RevisionTree.PeerKind
-    /// Documents of which a revision is on its way here, and the place up to which announcements say what the peer had before.
+    /// Documents with a revision on its way to this side, and the place up to which announcements are about an older state of the peer.
     private var outdated: DocumentMap<Announcement> = [:]
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
-    /// What the peer sent a moment ago, which is not announced back to it. An active side knows that by its marks.
+    /// The revisions that the peer sent a moment ago, which are not announced back to it. An active side knows them by its marks.
     private(set) var echoes = EchoMemory()
 
     init(
@@ -91,21 +91,21 @@ struct PullSession {
 
     var remoteSequence: RemoteSequence? { sequences.done }
 
-    /// The peer has taken a revision of this document from here. What it announced before that is what it had before.
+    /// Notes that the peer has taken a revision of this document from here. Its earlier announcements are about an older state.
     mutating func pushed(_ documentID: String) {
         // The peer announces few of the documents that it takes at the same time.
         guard isListed(documentID) || isComing(documentID) else { return }
         outdated[ExactText(documentID)] = Announcement(list: nextList, index: .max)
     }
 
-    /// The peer announced at this place that it has what is here already. What it announced before that is what it had before.
+    /// Notes that the peer announced, at this place, a revision that is here already. Its earlier announcements are about an older state.
     mutating func confirmed(_ documentID: String, at place: Announcement) {
-        // Most of what is here already is not on its way as well.
+        // Most documents that are here already have nothing in flight.
         guard isComing(documentID) else { return }
         outdated[ExactText(documentID)] = max(place, outdated[ExactText(documentID)] ?? place)
     }
 
-    /// Whether what waits to be stored may be of a document of which the peer has taken a revision since it announced it.
+    /// Whether a revision that waits to be stored may be outdated: the peer has taken another one from here since it announced it.
     var mayStoreOutdated: Bool { !outdated.isEmpty && !insertQueue.isEmpty }
 
     func isComing(_ documentID: String) -> Bool {
@@ -117,7 +117,7 @@ struct PullSession {
         lists.values.contains { $0.announces(documentID) }
     }
 
-    /// Forgets what was noted of a document of which nothing is on its way any more.
+    /// Forgets the note about a document of which nothing is in flight any more.
     mutating func settle(_ documentID: String) {
         // Few documents are noted, and another revision of one of them may still be on its way.
         guard outdated[ExactText(documentID)] != nil, !isComing(documentID), !isListed(documentID) else {
@@ -126,19 +126,19 @@ struct PullSession {
         outdated[ExactText(documentID)] = nil
     }
 
-    /// Nothing announced is unanswered, expected or on its way into the database.
+    /// Whether no announced revision is unanswered, expected, or on its way into the database.
     var isQuiet: Bool { lists.isEmpty && expectations.isAnswered && incoming.isEmpty }
 
     // MARK: Revisions
 
-    /// The peer cannot send what it promised (replication.md §9.3).
+    /// Handles the peer's message that it cannot send an expected revision (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
         guard let message = NoRevisionMessage(message) else { return failUnnamed("norev") }
         let id = message.documentID
         expectations.agreed.take(id)
         defer { settle(id) }
         guard let entry = expectations.key(of: message).flatMap({ expectations.meet($0) }) else {
-            // A peer may take back what was not asked for, or has come.
+            // A peer may take back a revision that was not requested, or has arrived.
             if message.sequence == nil, expectations.contains(id) { failUnnamed("norev") }
             return
         }
@@ -169,7 +169,7 @@ struct PullSession {
 
     // MARK: Storing
 
-    /// Nothing that a revision needs is missing.
+    /// Queues a revision to be stored, since none of its blobs is missing.
     mutating func enqueue(_ key: Int, _ entry: Incoming, _ effects: inout SessionEffects) {
         entry.stage = .ready
         guard !isRevoked(entry.revision.documentID, isDeleted: entry.revision.isDeleted) else {
@@ -179,21 +179,21 @@ struct PullSession {
         insertBytes += entry.revision.body.bytes.count
     }
 
-    /// Goes on as far as it gets without the peer.
+    /// Does everything that is possible without the peer.
     mutating func goOn(_ effects: inout SessionEffects) {
         takeTurns(&effects)
         storeIfDue(&effects)
     }
 
-    /// What happened to documents, for the push to follow.
+    /// A change to a document, which the push has to follow.
     enum Moved {
         case stored(String)
-        /// The app's resolver is to be asked.
+        /// The app's resolver has to be asked.
         case inConflict(String)
         case takenAway(String)
     }
 
-    /// `failed`: the documents that still wait for being pulled.
+    /// Forgets the unsent documents that have arrived. `failed`: the documents that are still to be pulled.
     mutating func keepUnsent(of failed: [String]) {
         unsent = DocumentSet(failed.filter(unsent.contains))
     }
@@ -203,7 +203,7 @@ struct PullSession {
         return moved
     }
 
-    /// Stores what has come as soon as nothing else is expected, or there is enough of it, or it has waited long.
+    /// Stores received revisions as soon as nothing else is expected, there are enough of them, or they have waited long.
     private mutating func storeIfDue(_ effects: inout SessionEffects) {
         while !insertQueue.isEmpty, effects.failure == nil {
             let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
@@ -247,7 +247,7 @@ struct PullSession {
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
         // The database failed, which ends the session.
         guard let results = effects.ask({ try $0.insert(revisions, in: collection) }) else { return }
-        // A database that cannot write is no fault of one document.
+        // A database that cannot write is not a fault of one document.
         for case .failed(let error) in results where error.code.domain != .couchbaseLite {
             return effects.fail(error)
         }
@@ -283,7 +283,7 @@ struct PullSession {
 
     mutating func noteTakenAway(_ id: String) { moved.append(.takenAway(id)) }
 
-    /// Answers a revision and lets go of it.
+    /// Answers a revision and removes it.
     mutating func end(
         _ key: Int,
         _ error: LoveseatError?,
@@ -324,13 +324,13 @@ struct PullSession {
         _ error: LoveseatError,
         _ effects: inout SessionEffects
     ) {
-        // A peer that pushes keeps what was refused to offer it again, and what the filter rejects is not to be asked for.
+        // A peer that pushes keeps refused revisions to offer them again, and revisions that the filter rejects are not to be requested.
         guard isActive, error != .rejectedByPullFilter else { return }
         let failed = DocumentRevision(documentID: id, revision: revision)
         effects.ask { try $0.noteFailure(failed, error, in: collection) }
     }
 
-    /// Reports what became of a document. A passive side's app hears only of errors.
+    /// Reports the outcome for a document. A passive side's app is told only of errors.
     func report(
         _ id: String,
         isDeleted: Bool,
@@ -355,7 +355,7 @@ struct PullSession {
         )
     }
 
-    /// Gives up what is half received.
+    /// Discards revisions that are not stored, and suspends their blobs.
     mutating func disconnected(_ store: any RevisionStore) {
         for handle in fetches.keys.sorted() { store.suspendBlob(handle) }
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)

@@ -2,7 +2,7 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// A list of changes that is not answered.
+/// A received list of changes that has not been answered.
 struct ReceivedList: Sendable {
     enum Entries: Sendable {
         case changes([AnnouncedChange])
@@ -12,9 +12,9 @@ struct ReceivedList: Sendable {
     let request: UInt64
     let isUrgent: Bool
     let entries: Entries
-    /// About the memory that it takes.
+    /// The approximate memory that it takes, in bytes.
     let bytes: Int
-    /// What the peer says that the bodies take, and of how many it does not say.
+    /// The sum of the body sizes that the peer announced, and the number of bodies whose size it did not.
     private(set) var (announcedBytes, unsized) = (0, 0)
 
     /// Bytes that a list takes besides its entries.

@@ -18,7 +18,7 @@ final class Outgoing {
         case failed
     }
 
-    /// As it was read from the feed, with what is known since of what the peer has.
+    /// The change as it was read from the feed, with the peer's revision as it is known since.
     var change: LocalChange
     var stage = Stage.offered
     /// A newer change, which waits until this one is done.
@@ -30,51 +30,51 @@ final class Outgoing {
 
     var isParked: Bool { if case .parked = stage { true } else { false } }
 
-    /// Nothing goes on with this change by itself.
+    /// Whether this change does not go on by itself.
     var isDone: Bool { if case .failed = stage { true } else { isParked } }
 }
 
-/// What the peer is to get of a change.
+/// The revision of a change that the peer is to get, and how.
 struct Delivery {
     /// Usually the change's own revision; a newer one where that is gone.
     var revision: RevisionID
-    /// Revisions that the peer has. The first one is what a proposal is to go on top of.
+    /// Revisions that the peer has. The first one is that on which a proposal is based.
     let known: [RevisionID]
     let maxHistory: Int
     /// The peer could not use a delta of it.
     var refusesDelta = false
-    /// The hub refused the line, so only the content goes there.
+    /// The hub refused the line, so only the content is sent, as a copy.
     var isCopyOnly = false
     /// It was forbidden before.
     var isLastTry = false
 }
 
-/// What was sent of a revision, while its answer is awaited.
+/// A revision that was sent, while its answer is awaited.
 struct Parcel {
     /// The revision sent, which for a hub may be a copy.
     let revision: RevisionID
-    /// That it was made for the hub.
+    /// Set if the revision is a copy that was made for the hub.
     let copy: SendableRevision.HubCopy?
     let bytes: Int
     let isDelta: Bool
-    /// There are others between it and the one that the hub has.
+    /// There are other revisions between it and the hub's.
     let isDistant: Bool
     /// See ``SendableRevision/isUncertain``.
     let isUncertain: Bool
 }
 
-/// What a session remembers of a document on which the two sides did not agree.
+/// The state of a document on which the two sides did not agree in this session.
 struct Disagreement: Hashable {
     /// How often the peer did not agree to this revision.
     var count = 0
     var revision: RevisionID?
-    /// Of which revision a hub has taken a copy. One copy of a revision is made in a session.
+    /// The revision of which a hub has taken a copy. A revision is copied once in a session.
     var copied: RevisionID?
-    /// Which revision a hub took and may not have made its current one. It is not sent again in this session.
+    /// The revision that a hub took and may not have made its current one. It is not sent again in this session.
     var taken: RevisionID?
-    /// The hub is asked whether it has what it took.
+    /// The hub is asked whether it has the revision that it took.
     var isAsked = false
-    /// Of which revision only the content goes to the hub.
+    /// The revision of which only the content is sent to the hub.
     var copiedOnly: RevisionID?
     /// The peer has the document, and is not known to have had any of its revisions that are here.
     var isFetchable = false

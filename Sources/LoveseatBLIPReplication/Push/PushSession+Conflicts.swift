@@ -2,11 +2,11 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// What becomes of revisions that the peer did not take as its current ones (replication.md §8, docs/decisions/0001).
+/// Handles revisions that the peer did not take as its current ones (replication.md §8, docs/decisions/0001).
 extension PushSession {
     // MARK: Hubs
 
-    /// A hub has something else than the proposal is to go on top of.
+    /// Handles a hub whose revision is another one than that on which the proposal is based.
     mutating func meet(_ document: Outgoing, _ state: HubState, _ effects: inout SessionEffects) {
         let change = document.change
         switch effects.ask({ try $0.meet(change, state, in: collection) }) {
@@ -31,7 +31,7 @@ extension PushSession {
         disagreements[ExactText(document.id)]?.copiedOnly == document.change.revision
     }
 
-    /// Asks a hub that refused a line whether it takes the content on top of what it had.
+    /// Proposes the content as a copy on top of the hub's revision, to a hub that refused the line.
     mutating func offerCopy(_ document: Outgoing, over hub: RevisionID?, _ effects: inout SessionEffects) {
         guard countDisagreement(document.change) else {
             return fail(document, conflict(document.change), &effects)
@@ -42,8 +42,8 @@ extension PushSession {
         waiting.append(document)
     }
 
-    /// A hub accepts a revision that it has below a deletion, and changes nothing. A gateway whose document was purged may have it
-    /// on a deleted branch. So the hub is asked.
+    /// Asks a hub whether it has the revision that it took. A hub that has it below a deletion accepts it and changes nothing, as does a
+    /// gateway whose document was purged and that has it on a deleted branch.
     mutating func doubt(_ document: Outgoing, _ revision: RevisionID) {
         var entry = disagreements[ExactText(document.id)] ?? Disagreement()
         (entry.taken, entry.isAsked) = (revision, true)
@@ -53,7 +53,7 @@ extension PushSession {
         waiting.append(document)
     }
 
-    /// Whether the answer to a proposal says if the peer has what it took.
+    /// Whether the answer to a proposal says if the peer has the revision that it took.
     mutating func isAskedAbout(_ document: Outgoing) -> Bool {
         guard var entry = disagreements[ExactText(document.id)], entry.isAsked else { return false }
         entry.isAsked = false
@@ -61,7 +61,7 @@ extension PushSession {
         return entry.taken == document.change.revision
     }
 
-    /// The hub answered that it has what it took, or took it without keeping a memory of it.
+    /// Finishes a document: the hub answered that it has the revision, or that it takes it again.
     mutating func believe(_ document: Outgoing, _ effects: inout SessionEffects) {
         disagreements[ExactText(document.id)]?.taken = nil
         if disagreements[ExactText(document.id)] == Disagreement() {
@@ -70,8 +70,8 @@ extension PushSession {
         finish(document, synced: document.change.revision, isDocument: true, &effects)
     }
 
-    /// Whether a hub has taken this in this session. A hub that does not keep what it takes would be sent the same for ever, as would two
-    /// that copy over each other. The next session sees what has become of it.
+    /// Whether a hub has taken this content in this session. It is not sent again: a hub that does not keep what it takes would be sent the
+    /// same for ever, as would two that copy over each other. The next session sees the outcome.
     func wasTaken(_ content: SendableRevision, of document: Outgoing) -> Bool {
         guard let entry = disagreements[ExactText(document.id)] else { return false }
         // A copy on top of the original's own parent is the original.
@@ -92,7 +92,7 @@ extension PushSession {
 
     // MARK: Waiting for the pull
 
-    /// Leaves a document to the pull, if there is one, to bring what the peer has.
+    /// Leaves a document waiting until the pull, if there is one, brings the peer's revision.
     private mutating func park(_ document: Outgoing, _ effects: inout SessionEffects) {
         guard pulls, disagreements[ExactText(document.id)]?.isUnseen != true else {
             return fail(document, conflict(document.change), &effects)
@@ -109,7 +109,7 @@ extension PushSession {
         disagreements.filter { $0.value.isFetchable && parked($0.key.text) != nil }.map(\.key.text).sorted()
     }
 
-    /// A document was fetched by its ID. If that explains nothing, nothing will.
+    /// Continues with a document that was fetched by its ID. If that did not explain the conflict, nothing will.
     mutating func fetched(_ id: String, isComplete: Bool, _ effects: inout SessionEffects) {
         // The document may have changed while it was fetched, and is offered again.
         guard parked(id) != nil else { return }
@@ -117,7 +117,7 @@ extension PushSession {
         documentMoved(id, &effects)
     }
 
-    /// The pull, or somebody who resolved a conflict, changed a document.
+    /// Offers a waiting document again, which the pull or a resolver has changed.
     mutating func documentMoved(_ id: String, _ effects: inout SessionEffects) {
         // Most documents that change do not wait for the pull.
         guard let document = parked(id) else { return }
@@ -125,7 +125,7 @@ extension PushSession {
         meet(document, .unknown, &effects)
     }
 
-    /// The peer took a document away, and it was purged: what waited of it was no edit, and is done with.
+    /// Finishes a document that the peer took away and that was purged: its waiting change was not an edit.
     mutating func documentRemoved(_ id: String) {
         // Most documents that are taken away do not wait for the pull.
         guard let document = parked(id) else { return }
@@ -133,7 +133,7 @@ extension PushSession {
         complete(document.change)
     }
 
-    /// Documents whose conflict nothing has explained; they stay pending.
+    /// Reports the documents whose conflict nothing has explained. They stay pending.
     mutating func reportParked(_ effects: inout SessionEffects) {
         let parked = documents.values.filter(\.isParked).map(\.change)
         for change in parked.sorted(by: { $0.sequence < $1.sequence }) {
@@ -144,7 +144,7 @@ extension PushSession {
 
     // MARK: Loveseats
 
-    /// The peer took the revision, and knows a reason why another one is current.
+    /// Handles the answer that the peer took the revision, and knows a reason why another one is current.
     mutating func outranked(
         _ document: Outgoing,
         _ parcel: Parcel,
@@ -159,7 +159,7 @@ extension PushSession {
         }
     }
 
-    /// Where the two still disagree, the document was stored anew and comes by the feed once more.
+    /// Stores the peer's tree. If the two sides still disagree, the document gets a new sequence and comes by the feed once more.
     private mutating func hear(
         _ knowledge: TreeKnowledge,
         _ current: RevisionID,
@@ -181,7 +181,7 @@ extension PushSession {
             return park(document, &effects)
         case nil: return
         }
-        // What goes on from this revision at the peer has it below: it was there before.
+        // A revision at the peer that descends from this one has it below: it was there before.
         let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
         let wasThere = parcel.revision != current && theirs.isAncestor(parcel.revision, of: current)
         if !wasThere { report(change, nil, &effects) }

@@ -1,9 +1,9 @@
 import LoveseatModel
 import LoveseatReplication
 
-/// What becomes of a document when its revision is no longer on its way.
+/// Finishes documents whose revision is no longer on its way.
 extension PushSession {
-    /// `synced`: the revision that the peer is known to have by that.
+    /// Finishes a document. `synced`: the revision that the peer is known to have now.
     mutating func finish(
         _ document: Outgoing,
         synced: RevisionID?,
@@ -41,12 +41,12 @@ extension PushSession {
         waiting.append(newer)
     }
 
-    /// A newer change takes the place of one with which nothing goes on.
+    /// Finishes a change that does not go on, since a newer one takes its place.
     mutating func replace(_ document: Outgoing) {
         if document.isParked { complete(document.change) } else { completed.insert(document.change.sequence) }
     }
 
-    /// Is done with a change that is not on its way.
+    /// Finishes a change that is not on its way.
     mutating func complete(_ change: LocalChange) {
         completed.insert(change.sequence)
         progress.finish(change.bodySize, isDocument: false)
@@ -56,7 +56,7 @@ extension PushSession {
 
     private mutating func mark(_ change: LocalChange, _ revision: RevisionID, _ effects: inout SessionEffects)
     {
-        // Only an active side keeps marks of what its peer has.
+        // Only an active side keeps marks for its peer.
         guard isProposing else { return }
         let sequence = revision == change.revision ? change.sequence : nil
         unflushedMarks.append(
@@ -65,7 +65,7 @@ extension PushSession {
         if unflushedMarks.count >= tuning.insertBatch { flushMarks(&effects) }
     }
 
-    /// Writes down what the peer is now known to have.
+    /// Writes down the revisions that the peer is now known to have.
     mutating func flushMarks(_ effects: inout SessionEffects) {
         if unflushedMarks.isEmpty { return }
         let marks = unflushedMarks
@@ -73,7 +73,8 @@ extension PushSession {
         effects.ask { try $0.markSynced(marks, in: collection) }
     }
 
-    /// Reports what became of a document. A passive side's app hears only of errors; what a peer does not want is no error there.
+    /// Reports the outcome for a document. A passive side's app is told only of errors; that a peer forbids a revision is not an error
+    /// there.
     func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
         if !isProposing, error == nil || error?.code == .httpForbidden { return }
         let event = DocumentEvent(

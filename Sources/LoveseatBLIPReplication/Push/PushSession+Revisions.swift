@@ -3,9 +3,9 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// Sends the revisions that the peer wants, and hears what became of them (replication.md §9).
+/// Sends the revisions that the peer wants, and handles the answers (replication.md §9).
 extension PushSession {
-    /// A few at a time, since each read is a transaction.
+    /// How many revisions may be sent now. They are a few at a time, since each read is a transaction.
     private var sendingRoom: Int { min(tuning.revisionsTransmitting - transmitting.count, queue.count) }
 
     var canSend: Bool {
@@ -13,7 +13,7 @@ extension PushSession {
             && transmittingBytes * 2 <= tuning.transmittingBytes && unansweredBytes < tuning.unansweredBytes
     }
 
-    /// The transport has got all bytes of a message.
+    /// Notes that the transport has all bytes of a message.
     mutating func transmitted(_ number: Int) {
         if let size = transmitting.removeValue(forKey: number) { transmittingBytes -= size }
     }
@@ -63,7 +63,7 @@ extension PushSession {
                 delivery.revision = current
                 send([(document, delivery)], &effects)
             case .same where delivery.isCopyOnly && !isOnlyCopied(document):
-                // It refused the line: it may have something else by now.
+                // The hub refused the line: it may have something else by now.
                 offerCopy(document, over: delivery.known.first, &effects)
             case .same, .obsolete:
                 sendNothing(of: change, 410, "obsolete", &effects)
@@ -123,7 +123,8 @@ extension PushSession {
         effects.append(.send(message, then: .revision(collection: collection, number: nextMessage)))
     }
 
-    /// Says that a revision which the peer asked for, or agreed to, does not come (replication.md §9.3): it counts what it waits for.
+    /// Tells the peer that a revision which it asked for, or agreed to, does not come (replication.md §9.3): it counts the ones it waits
+    /// for.
     func sendNothing(
         of change: LocalChange,
         _ status: Int,
@@ -134,7 +135,7 @@ extension PushSession {
         effects.append(.send(message.message, then: nil))
     }
 
-    /// The peer stored a revision, or says why not (replication.md §9.2).
+    /// Handles the answer to a revision: the peer stored it, or says why not (replication.md §9.2).
     mutating func revisionAnswered(
         _ number: Int,
         _ answer: Result<Message, ReplyError>,
@@ -187,7 +188,7 @@ extension PushSession {
         var again = delivery
         let error = LoveseatError(reply: reply, "pushing document \"\(document.id)\"")
         if reply.domain == "HTTP", reply.code == 403, !delivery.isLastTry, isProposing {
-            // Access may come with a document of this push. What was sent may be a copy, which is made anew.
+            // Access may come with a document of this push. The revision that was sent may be a copy, which is made anew.
             again.isLastTry = true
             again.revision = change.revision
             document.stage = .forbidden(again)
@@ -208,13 +209,13 @@ extension PushSession {
         } else if isProposing, !error.isFinalRefusal {
             fail(document, error, &effects)
         } else {
-            // Forbidden is forbidden, and too large is too large, until the document changes.
+            // Other refusals are final until the document changes: it is forbidden, or too large.
             report(change, error, &effects)
             finish(document, synced: nil, &effects)
         }
     }
 
-    /// Everything else is through.
+    /// Queues the forbidden documents once more, when everything else is done.
     mutating func tryForbiddenAgain() {
         for document in forbidden {
             guard case .forbidden(let delivery) = document.stage else {

@@ -3,7 +3,7 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
-/// Decides what the pushing side of one collection says next: the active side proposes, the passive side announces.
+/// Decides what the pushing side of one collection sends next: the active side proposes, the passive side announces.
 ///
 /// ```
 ///  feed ──read──▶ waiting ──▶ lists ──answered──▶ queue ──body read──▶ transmitting ──▶ unanswered ──▶ done
@@ -18,10 +18,10 @@ struct PushSession {
         case announcing(SubChangesMessage)
     }
 
-    /// How far the feed is.
+    /// How far the feed was read.
     enum Backlog: Hashable {
         case isRead(toItsEnd: Bool)
-        /// The peer was told that what comes now is new.
+        /// The peer was told that the backlog is done.
         case isAnnounced
     }
 
@@ -32,7 +32,7 @@ struct PushSession {
     /// Whether deltas are sent to a peer that takes them.
     let sendsDeltas: Bool
     private let ownTuning: ReplicationTuning
-    /// What it may hold while so many connections are open.
+    /// The limits that apply while so many connections are open.
     private(set) var tuning: ReplicationTuning
 
     private let initiallyCompleted: SequenceSet
@@ -41,7 +41,7 @@ struct PushSession {
     private(set) var lastRead: UInt64
     var hasMore = true
     private(set) var backlog = Backlog.isRead(toItsEnd: false)
-    /// Up to this sequence the peer wants to hear of no tombstones.
+    /// The sequence up to which tombstones are not announced to the peer.
     var tombstonesSkipped: UInt64 = 0
 
     /// Documents that were proposed and are on their way, and those that could not be pushed.
@@ -68,7 +68,7 @@ struct PushSession {
     var peer: RevisionTree.PeerKind
     /// The peer asks for the blobs of the leaves that a tree brings.
     var sendsTreeBlobs = false
-    /// What the peer said of itself; nil before it has answered a list.
+    /// The peer's own description; nil before it has answered a list.
     var receiver: Receiver?
     /// The local sequences that are done with.
     var completed: SequenceSet
@@ -106,7 +106,7 @@ struct PushSession {
         completed.insert(0...lastRead)
     }
 
-    /// Whether what the peer has comes here too.
+    /// Whether the session pulls too.
     var pulls: Bool { if case .proposing(let pulls) = mode { pulls } else { false } }
 
     var isProposing: Bool { if case .proposing = mode { true } else { false } }
@@ -115,17 +115,17 @@ struct PushSession {
         if case .announcing(let subscription) = mode { subscription } else { nil }
     }
 
-    /// Everything known has been offered, sent and answered.
+    /// Whether everything known has been offered, sent and answered.
     var isCaughtUp: Bool { isThrough && forbidden.isEmpty }
 
-    /// The same, but for what was forbidden once.
+    /// The same, except for documents that were forbidden once.
     private var isThrough: Bool {
         !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
     }
 
     // MARK: The feed
 
-    /// Goes on as far as it gets without the peer.
+    /// Does everything that is possible without the peer.
     ///
     /// `isEcho`: whether the peer itself sent this revision a moment ago.
     mutating func pump(isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
@@ -154,7 +154,7 @@ struct PushSession {
             && (isProposing || backlog != .isRead(toItsEnd: true))
     }
 
-    /// Offers what waits, in lists as full as they get and no more of them at once than of any others.
+    /// Offers the waiting documents, in lists as full as possible.
     private mutating func offerWaiting(_ effects: inout SessionEffects) {
         let list = Array(waiting.prefix(tuning.changesPerMessage))
         waiting.removeFirst(list.count)
@@ -185,7 +185,7 @@ struct PushSession {
         query.documentIDs = documentIDs
         query.tombstonesSkipped = tombstonesSkipped
         query.isForPush = isProposing
-        // Until it has answered once, the peer may be a Loveseat. Others ignore what they are told.
+        // Until it has answered once, the peer may be a Loveseat. Other peers ignore the digests.
         query.tellsTrees = peer == .loveseat || (isProposing && receiver == nil)
         query.tellsLosses = subscription?.wantsRevocations == true
         return query
@@ -204,8 +204,8 @@ struct PushSession {
         completed.remove(change.sequence)
         progress.total += UInt64(max(1, change.bodySize))
         let document = Outgoing(change)
-        // A peer takes the last sequence that it heard of for its place in the feed. So whatever becomes of an older change, it hears
-        // of all in their order.
+        // A peer takes the last sequence that it was told of for its place in the feed. So whatever becomes of an older change, all are
+        // announced in order.
         guard isProposing else { return document }
         if let older = documents.updateValue(document, forKey: ExactText(change.documentID)) {
             guard older.isDone else {
@@ -307,12 +307,12 @@ struct PushSession {
         let isDoubted = isAskedAbout(document)
         switch answer {
         case .wanted where isDoubted:
-            // Such a peer would take the same again and again.
+            // The peer does not keep the revision, and would take it again and again.
             sendNothing(of: change, 410, "obsolete", &effects)
             believe(document, &effects)
         case .alreadyThere where isDoubted: believe(document, &effects)
         case .wanted:
-            // Of the same revision the peer wants what is known beside it.
+            // A peer that has the same revision wants the rest of the tree.
             let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
             want(document, known: ancestor.map { [$0] } ?? [])
         case .alreadyThere:

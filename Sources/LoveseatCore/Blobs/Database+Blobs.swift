@@ -66,7 +66,8 @@ extension Database {
     ///   - stream: The pieces, in order.
     ///   - contentType: The media type, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: What the sequence throws; `CancellationError`; ``LoveseatError``: `notOpen`, `notWriteable`, an error of the disk.
+    /// - Throws: The error that the sequence throws; `CancellationError`; ``LoveseatError``: `notOpen`, `notWriteable`, an error of the
+    ///   disk.
     public func saveBlob<S: AsyncSequence>(stream: S, contentType: String? = nil) async throws
         -> BlobReference
     where S.Element: Sequence<UInt8> {
@@ -220,7 +221,7 @@ public struct BlobPieces: AsyncSequence, Sendable {
         fileprivate let pieces: BlobPieces
         fileprivate var offset: UInt64 = 0
         private var inflating: CompressedBlobReader?
-        /// What was inflated and not returned yet.
+        /// Bytes that were inflated and not returned yet.
         private var left: ArraySlice<UInt8> = []
 
         fileprivate init(pieces: BlobPieces) { self.pieces = pieces }

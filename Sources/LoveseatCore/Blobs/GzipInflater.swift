@@ -4,7 +4,7 @@ package import LoveseatModel
 /// Inflates gzip piece by piece: one member, or several one after another (RFC 1952 §2.2).
 package final class GzipInflater {
     private var stream = z_stream()
-    /// Whether a member ended with what was inflated so far. The content is whole if nothing follows.
+    /// Whether a member ended with the bytes that were inflated so far. The content is whole if nothing follows.
     package private(set) var isEnded = false
 
     /// - Throws: `memoryError`.
@@ -17,9 +17,9 @@ package final class GzipInflater {
 
     deinit { inflateEnd(&stream) }
 
-    /// Calls `emit` with what a piece inflates to, at most 64 kB at a time.
+    /// Inflates a piece, and calls `emit` with the result, at most 64 kB at a time.
     ///
-    /// - Throws: `corruptData` if the content is not gzip; what `emit` throws.
+    /// - Throws: `corruptData` if the content is not gzip; the error that `emit` throws.
     package func inflate(_ piece: UnsafeRawBufferPointer, emit: (ArraySlice<UInt8>) throws -> Void) throws {
         // An empty piece may have no address.
         guard let start = piece.bindMemory(to: UInt8.self).baseAddress, !piece.isEmpty else { return }

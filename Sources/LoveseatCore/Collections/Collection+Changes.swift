@@ -51,7 +51,7 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `notOpen`.
     public func documentChanges(id: String) throws(LoveseatError) -> Feed<DocumentChange> {
         let change = DocumentChange(documentID: id, collection: self)
-        // A consumer that falls behind learns that the document changed, not how often.
+        // A consumer that falls behind is told that the document changed, not how often.
         let buffer = FeedBuffer<DocumentChange>(limit: 64 << 10, cost: { _ in 64 }, merge: { _, _ in })
         return try database.feed(of: [self], buffer) { ids in
             if ids.contains(where: { $0.isExactly(id) }) { buffer.push(change) }

@@ -36,10 +36,10 @@ extension Document {
 }
 
 extension Date {
-    /// From milliseconds since 1970.
+    /// Creates a date from milliseconds since 1970.
     init(expirationTime: Int64) { self.init(timeIntervalSince1970: Double(expirationTime) / 1_000) }
 
-    /// In milliseconds since 1970.
+    /// The date in milliseconds since 1970.
     var expirationTime: Int64 { Int64(min(max(timeIntervalSince1970 * 1_000, 0), 1e15)) }
 }
 
@@ -101,14 +101,14 @@ extension Collection {
         return body
     }
 
-    /// Checks canonical text for what `save` refuses.
+    /// Checks canonical text by the rules of `save`.
     func check(_ body: JSONText, of id: String) throws(LoveseatError) {
         try Self.check(id)
         try Self.checkNames(in: body, of: id)
         try checkContent(body, of: id)
     }
 
-    /// The same without a look at blobs.
+    /// Checks canonical text by these rules, except those for blobs.
     func checkNamesAndSize(of body: JSONText, _ id: String) throws(LoveseatError) {
         try Self.check(id)
         try Self.checkNames(in: body, of: id)

@@ -20,8 +20,8 @@ extension Collection {
 
     /// Saves a value as a document, replacing all properties of a document that exists.
     ///
-    /// A ``RevisionTracking`` value that was read replaces only what it knows of the document, as ``update(id:as:_:)`` does; if that is
-    /// what is stored, nothing is saved, and there is no new revision.
+    /// A ``RevisionTracking`` value that was read replaces only the properties that it knows, as ``update(id:as:_:)`` does. If the document
+    /// is stored like that already, nothing is saved, and there is no new revision.
     ///
     /// The value's `id` becomes the document's ID and is left out of the properties. Dates are stored as ISO 8601 strings in UTC,
     /// rounded to milliseconds, and have years from 0 to 9999; a `Decimal` as a number, with all its digits. `Data` is refused; use a blob.
@@ -64,7 +64,7 @@ extension Collection {
             if try save(&draft.document, concurrencyControl: draft.concurrencyControl) {
                 return draft.document
             }
-            // What the draft is based on was changed meanwhile.
+            // The stored document, on which the draft is based, was changed meanwhile.
             if concurrencyControl == .failOnConflict { return nil }
         }
     }
@@ -80,8 +80,8 @@ extension Collection {
     ///     its ID, and returns true to save it, or returns false to give up. It runs on the calling thread, outside any transaction, and
     ///     again if the document changes meanwhile.
     /// - Returns: False if the handler gave up; true otherwise.
-    /// - Throws: What the handler throws; ``LoveseatError``: `decodingError` if the stored document does not fit the type; otherwise as
-    ///   ``save(_:conflictHandler:)-(Document,_)``.
+    /// - Throws: The error that the handler throws; ``LoveseatError``: `decodingError` if the stored document does not fit the type;
+    ///   otherwise as ``save(_:conflictHandler:)-(Document,_)``.
     @discardableResult
     public func save<T: Codable & Identifiable>(
         _ value: inout T,
@@ -197,8 +197,8 @@ extension Collection {
     ///   - change: Changes the document. It runs on the calling thread, outside any transaction, and again on the new content if the
     ///     document was changed meanwhile.
     /// - Returns: The document as it was saved.
-    /// - Throws: What `change` throws, and then nothing is saved; ``LoveseatError``: `notFound` if the document does not exist or is
-    ///   deleted meanwhile; otherwise as ``save(_:concurrencyControl:)-t2kq``.
+    /// - Throws: The error that `change` throws, and then nothing is saved; ``LoveseatError``: `notFound` if the document does not exist or
+    ///   is deleted meanwhile; otherwise as ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func update(id: some DocumentKey, _ change: (inout Document) throws -> Void) throws -> Document {
         while true {
@@ -226,8 +226,8 @@ extension Collection {
     ///   - change: Changes the value. It runs on the calling thread, outside any transaction, and again on the new content if the
     ///     document was changed meanwhile.
     /// - Returns: The value as it was saved.
-    /// - Throws: What `change` throws, and then nothing is saved; ``LoveseatError``: `notFound` if the document does not exist or is
-    ///   deleted meanwhile; `decodingError` if it does not fit the type; otherwise as ``save(_:concurrencyControl:)-t2kq``.
+    /// - Throws: The error that `change` throws, and then nothing is saved; ``LoveseatError``: `notFound` if the document does not exist or
+    ///   is deleted meanwhile; `decodingError` if it does not fit the type; otherwise as ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func update<T: Codable>(
         id: some DocumentKey,
@@ -361,7 +361,7 @@ extension Document {
         return properties
     }
 
-    /// Changes what a type knows of the document, and returns the changed value.
+    /// Changes the properties that a type knows, and returns the changed value.
     mutating func change<T: Codable>(as type: T.Type, _ change: (inout T) throws -> Void) throws -> T {
         var value = try decode(type)
         let before = try ownProperties(of: value)

@@ -1,10 +1,9 @@
 public import LoveseatModel
 import LoveseatStorage
 
-/// Conflicts that nobody has ended yet.
+/// Conflicts that were not resolved yet.
 extension Collection {
-    /// Returns the revisions that contend with a document's current one, the highest first. Their content is that of
-    /// their branches.
+    /// Returns the revisions that contend with a document's current one, the highest first. Each has the content of its branch.
     ///
     /// There are some while a conflict waits for a ``ConflictResolver``, and where peers of CouchDB's wire keep their branches. All other
     /// conflicts are decided at once.

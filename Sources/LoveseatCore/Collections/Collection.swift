@@ -3,7 +3,7 @@ import Logging
 public import LoveseatModel
 package import LoveseatStorage
 
-/// What a save or delete does if the document was changed since it was read.
+/// The behaviour of a save or delete if the document was changed since it was read.
 public enum ConcurrencyControl: UInt8, Hashable, Sendable {
     /// The last save wins. This is the default.
     case lastWriteWins
@@ -151,7 +151,7 @@ public struct Collection: Sendable {
     ///     true to save it, or returns false to give up. It runs on the calling thread, outside any transaction, and again if the
     ///     document changes meanwhile.
     /// - Returns: False if the handler gave up; true otherwise.
-    /// - Throws: What the handler throws; ``LoveseatError``: `notFound` if the document was purged meanwhile; otherwise as
+    /// - Throws: The error that the handler throws; ``LoveseatError``: `notFound` if the document was purged meanwhile; otherwise as
     ///   ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func save(
@@ -195,8 +195,8 @@ public struct Collection: Sendable {
     /// Removes a document from this database, with all its versions. Other databases keep it, and do not send it again until it
     /// changes.
     ///
-    /// A database that replicates remembers the revision IDs, under a hash of the document's ID, until a document of that ID is
-    /// stored again: what you make anew replaces the old document at other databases too.
+    /// A database that replicates remembers the revision IDs, under a hash of the document's ID, until a document of that ID is stored
+    /// again: a document that you create anew replaces the old one at other databases too.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist; `invalidParameter` if it belongs to another collection
     ///   or `Database`.

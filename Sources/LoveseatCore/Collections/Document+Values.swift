@@ -53,8 +53,7 @@ extension JSONValue {
         self = JSONElement(try JSONText(encoding: value, hooks: .foundation)).value
     }
 
-    /// For setters, which cannot throw: a value that cannot be encoded becomes one that JSON cannot hold, which is refused when it is
-    /// used.
+    /// For setters, which cannot throw. A value that cannot be encoded becomes one that JSON cannot hold, which is refused when it is used.
     init(orUnusable value: some Encodable) {
         self = (try? JSONValue(encoding: value)) ?? .number(.double(.nan))
     }

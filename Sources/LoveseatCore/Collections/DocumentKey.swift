@@ -63,8 +63,7 @@ extension DocumentKey where Self: FixedWidthInteger {
     }
 }
 
-/// A model that remembers the revision that it was read from, so that a save finds out whether somebody else changed the document
-/// meanwhile.
+/// A model that remembers the revision that it was read from, so that a save detects that the document was changed meanwhile.
 ///
 /// ```swift
 /// struct Note: Codable, Identifiable, RevisionTracking {
@@ -81,12 +80,12 @@ public protocol RevisionTracking {
     var revisionID: RevisionID? { get set }
 }
 
-/// What models have beside the properties of their documents.
+/// The members of models besides the properties of their documents.
 enum ModelMembers {
     static let id = "id"
     static let revision = "revisionID"
 
-    /// The members that a document's JSON has for a model that asks for them.
+    /// The members that are added to a document's JSON for a model that asks for them.
     static func added(for type: any Decodable.Type, of document: Document, _ element: JSONElement)
         -> [ExactText: JSONElement]
     {

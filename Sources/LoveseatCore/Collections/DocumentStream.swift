@@ -30,7 +30,7 @@ public struct DocumentStream<Element>: AsyncSequence, Sendable {
         private let collection: Collection
         private let convert: @Sendable (Document) throws(LoveseatError) -> Element
         private var parts: DocumentParts
-        /// Those of the part that are left, the next one last.
+        /// The rest of the part that was read, the next document last.
         private var documents: [Document] = []
 
         fileprivate init(
@@ -78,7 +78,7 @@ struct DocumentParts: Sendable {
     private static let maximumCount = 500
     private static let maximumBytes = 1 << 20
 
-    /// What is left.
+    /// The rest of the listing.
     private var listing: DocumentListing
     var isAtEnd = false
 

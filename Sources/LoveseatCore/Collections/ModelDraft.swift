@@ -12,9 +12,10 @@ struct ModelDraft {
         self.concurrencyControl = concurrencyControl
     }
 
-    /// A model that remembers its revision is written into the stored document, so that it has to be that one still when it is saved.
+    /// Creates a draft from a model that remembers its revision. It is written into the stored document, which must not change before it is
+    /// saved.
     ///
-    /// `read`: reads the stored document, outside of any transaction that is not the app's.
+    /// `read`: reads the stored document, outside of any transaction but the app's.
     init<T: Encodable & Identifiable>(
         _ value: T,
         _ concurrencyControl: ConcurrencyControl,
@@ -34,8 +35,8 @@ struct ModelDraft {
 }
 
 extension Document {
-    /// The stored document with the properties that a type knows replaced by those of this one; nil if the stored one does not fit the
-    /// type, and what the type knows of it cannot be said.
+    /// The stored document, in which the properties that a type knows are replaced by those of this one; nil if the stored one does not fit
+    /// the type, so that it is unknown which properties the type knows.
     fileprivate func merged<T: Encodable & Identifiable>(into stored: Document, as type: T.Type)
         throws(LoveseatError) -> Document? where T.ID: DocumentKey
     {

@@ -222,8 +222,8 @@ public final class Database: Sendable {
     ///   - name: The name of the database.
     ///   - directory: The folder that contains the database's folder. Nil means the default of
     ///     ``DatabaseConfiguration/directory``.
-    /// - Throws: ``LoveseatError``: `busy` if this process has it open, or another one for writing, `invalidParameter` for a name that is not allowed,
-    ///   `ioError` if files cannot be removed.
+    /// - Throws: ``LoveseatError``: `busy` if this process has it open, or another one for writing, `invalidParameter` for a name that is
+    ///   not allowed, `ioError` if files cannot be removed.
     public static func delete(withName name: String, inDirectory directory: String? = nil)
         throws(LoveseatError)
     {

@@ -45,18 +45,18 @@ package final class DatabaseInstance: Sendable {
         var holders = 1
     }
 
-    /// A folder with a lock of its own: opening a database may take long, and others go on meanwhile.
+    /// A folder with a lock: opening a database may take long, and other folders are not blocked meanwhile.
     private final class FolderSlot: Sendable { let folder = Mutex(Folder()) }
 
     private struct Registry {
-        /// Those that are open, or are being opened, closed or removed, with the number of threads that do so.
+        /// The slots that are open, or are being opened, closed or removed, with the number of threads that do so.
         var slots: [ExactText: (slot: FolderSlot, users: Int)] = [:]
         var lastNumber: UInt64 = 0
     }
 
     private static let registry = Mutex(Registry())
 
-    /// Has the log say of a state that cannot be, once any database is open.
+    /// Makes failed assertions go to the log, once any database is open.
     private static let logsFailedAssertions: Void = AssertionFailures.send {
         LogDomain.database.log(
             .critical,
@@ -89,7 +89,7 @@ package final class DatabaseInstance: Sendable {
         }
         // Outside the lock, because it waits for open transactions.
         do throws(LoveseatError) { try database.store.tighten(options) } catch {
-            // The error that is thrown says more than one of closing.
+            // The first error says more than an error of closing.
             try? database.leave()
             throw error
         }
@@ -156,7 +156,7 @@ package final class DatabaseInstance: Sendable {
         return try result.get()
     }
 
-    /// Never the same twice.
+    /// Returns a number that is never used twice.
     private static func nextNumber() -> UInt64 {
         registry.withLock { registry in
             registry.lastNumber += 1

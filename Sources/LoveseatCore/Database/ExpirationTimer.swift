@@ -33,7 +33,7 @@ package final class ExpirationTimer: Sendable {
     /// Now, in milliseconds since 1970.
     package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    /// Purges what has expired, at once; called when a database is opened.
+    /// Purges expired documents at once; called when a database is opened.
     package func checkNow() { queue.async { self.purgeExpired() } }
 
     /// Called when a document was set to expire at `time`.

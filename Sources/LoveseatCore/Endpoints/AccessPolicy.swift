@@ -20,10 +20,9 @@ public enum DocumentAccess: UInt8, Hashable, Sendable, Comparable {
 /// The policy is asked about every document that would be sent or was received, every time, so it has to be fast. It is
 /// called on the database's threads, outside any transaction, and may read the database.
 ///
-/// The database remembers which documents a peer was sent. If the answer for one of them becomes
-/// ``DocumentAccess/none`` later, every device of that peer is told to remove it when it pulls the next time, which Loveseat and
-/// Couchbase Lite do unless auto-purge is off. Call the listener's `accessChanged()` when answers change while peers are connected; other peers are told
-/// when they connect again.
+/// The database remembers which documents a peer was sent. If the answer for one of them becomes ``DocumentAccess/none`` later, every
+/// device of that peer is told to remove it when it pulls the next time, which Loveseat and Couchbase Lite do unless auto-purge is off.
+/// Call the listener's `accessChanged()` when answers change while peers are connected; other peers are told when they connect again.
 public struct AccessPolicy: Sendable {
     let decide: @Sendable (PeerIdentity, CollectionName, Document?) -> DocumentAccess
 

@@ -66,7 +66,7 @@ package struct Cookie: Hashable, Sendable {
         self.credentials = credentials
     }
 
-    /// Reads a stored one.
+    /// Reads a stored cookie.
     init?(_ json: JSONElement) {
         guard let name = json["name"]?.string, let value = json["value"]?.string,
             let domain = json["domain"]?.string, let path = json["path"]?.string
@@ -190,7 +190,7 @@ package struct CookieStorage: Sendable {
     package let acceptsParentDomain: Bool
     package let load: @Sendable () -> CookieJar
     package let add: @Sendable ([Cookie]) -> Void
-    /// Forgets those for a host and path.
+    /// Forgets the cookies for a host and path.
     package let remove: @Sendable (_ host: String, _ path: String) -> Void
 
     package init(

@@ -61,7 +61,7 @@ public struct SessionAuthenticator: PeerAuthenticator {
 package protocol PeerEndpoint: Endpoint {
     /// The name of the remote database, under which checkpoints and marks are kept.
     var remoteName: String { get }
-    /// What the endpoint selects of the peer's documents, by which checkpoints are told apart. The default is nil: everything.
+    /// The selection of the peer's documents, for which checkpoints are kept separately. The default is nil: everything.
     var selection: String? { get }
     /// Whether collections may be replicated with databases of other names (``CollectionConfiguration/remoteDatabase``). The default is
     /// false.

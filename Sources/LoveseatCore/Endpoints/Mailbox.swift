@@ -101,7 +101,7 @@ package final class Mailbox: Sendable {
                 return true
             }
             if !mustWait { return continuation.resume() }
-            // It may have been cancelled before there was somebody to wake.
+            // The task may have been cancelled before the reader waited.
             if endsIfCancelled, Task.isCancelled { wake() }
         }
     }

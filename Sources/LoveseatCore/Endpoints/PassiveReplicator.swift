@@ -41,7 +41,7 @@ package final class PassiveReplicator: Sendable {
         if policy != nil { Self.keepDeletedBodies(in: database) }
     }
 
-    /// Has the database keep what a policy judges tombstones by.
+    /// Makes the database keep the bodies by which a policy decides about tombstones.
     private static func keepDeletedBodies(in database: Database) {
         do throws(LoveseatError) {
             let store = try database.store

@@ -20,8 +20,8 @@ package struct ReplicationRequest: Sendable {
     /// From 0, no compression, to 9.
     var compressionLevel: Int
     var allowsDeltas: Bool
-    /// Records another name for the peer, under which checkpoints and marks are kept from now on, also when the peer is found at
-    /// another address. Call it before ``begin``. Throws `LoveseatError`, as ``begin`` does.
+    /// Records another name for the peer, under which checkpoints and marks are kept from now on, even if the peer is found at another
+    /// address. Call it before ``begin``. Throws `LoveseatError`, as ``begin`` does.
     package let recordName: @Sendable (_ name: String) throws -> Void
     /// Called when the peer has accepted the connection, and with it the user.
     package let begin: @Sendable () throws -> sending Work

@@ -15,7 +15,7 @@ extension URL {
         return port
     }
 
-    /// What stands behind the colon of the host; empty if nothing does.
+    /// The text after the colon of the host; empty if there is none.
     private var portText: Substring {
         let text = absoluteString
         guard let start = text.firstRange(of: "//")?.upperBound else { return "" }

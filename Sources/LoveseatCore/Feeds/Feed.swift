@@ -2,10 +2,10 @@ private import Synchronization
 
 /// An asynchronous sequence of events, in the order in which they happen.
 ///
-/// A feed observes from the moment it is created, before its first `next()`. Create another feed if two parts of an app need all
-/// events: tasks that iterate one feed at the same time share its events. Events that were not consumed are kept up to a number of bytes; beyond that,
-/// they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is
-/// cancelled; nothing is delivered after that.
+/// A feed observes from the moment it is created, before its first `next()`. Create another feed if two parts of an app need all events:
+/// tasks that iterate one feed at the same time share its events. Events that were not consumed are kept up to a number of bytes; beyond
+/// that, they are merged, and the merged event says so. The feed ends when its source ends, or when the iterating task is cancelled;
+/// nothing is delivered after that.
 public struct Feed<Element: Sendable>: AsyncSequence, Sendable {
     /// Iterating a feed never throws.
     public typealias Failure = Never

@@ -9,9 +9,9 @@ import LoveseatStorage
 /// when the sequence is created.
 ///
 /// The sequence ends when a collection that is observed is deleted, when the database is closed, and when the iterating task is cancelled.
-/// It throws what reading throws, and then it ends.
+/// It throws the error that reading throws, and then it ends.
 public struct LiveValues<Element: Sendable>: AsyncSequence, Sendable {
-    /// Iterating throws ``LoveseatError``, or what the closure throws that reads the value.
+    /// Iterating throws ``LoveseatError``, or the error of the closure that reads the value.
     public typealias Failure = any Error
 
     private let changes: Feed<Void>
@@ -60,7 +60,7 @@ public struct LiveValues<Element: Sendable>: AsyncSequence, Sendable {
 }
 
 extension Database {
-    /// Observes what a closure reads: its first value, and the value after each change of some collections.
+    /// Observes the value that a closure reads: its first value, and the value after each change of some collections.
     ///
     /// ```swift
     /// for try await (count, tower) in try database.observe([sights], { transaction in
@@ -82,7 +82,7 @@ extension Database {
         try observe(collections, isRelevant: { _ in true }, body)
     }
 
-    /// Observes what a closure reads. `isRelevant`: whether a commit of documents of these IDs may change the value.
+    /// Observes the value that a closure reads. `isRelevant`: whether a commit of documents of these IDs may change the value.
     func observe<Value: Sendable>(
         _ collections: [Collection],
         isRelevant: @escaping @Sendable ([String]) -> Bool,

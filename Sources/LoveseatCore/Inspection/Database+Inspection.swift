@@ -1,7 +1,7 @@
 package import LoveseatModel
 import LoveseatStorage
 
-/// What tools show of a database. The calls block the thread while they read.
+/// The contents of a database, for tools. The calls block the thread while they read.
 extension Database {
     /// The collections as they are, also those that another process has made since this one opened the database.
     package func currentCollections() throws -> [Collection] {

@@ -19,7 +19,7 @@ extension SyncState {
         }
     }
 
-    /// The reason, for people.
+    /// The reason, as a sentence for people.
     package var sentence: String {
         switch self {
         case .notHere:
@@ -43,7 +43,7 @@ extension SyncState {
 }
 
 extension PendingTransfer {
-    /// What is awaited, for people.
+    /// The stage of the transfer, as a sentence for people.
     package var sentence: String {
         switch stage {
         case .waits: "it waits for its turn to be offered to the peer"

@@ -1,7 +1,7 @@
 public import LoveseatModel
 import LoveseatStorage
 
-/// What an index contains: a ``ValueIndexConfiguration``, a ``FullTextIndexConfiguration`` or an ``ArrayIndexConfiguration``.
+/// The contents of an index: a ``ValueIndexConfiguration``, a ``FullTextIndexConfiguration`` or an ``ArrayIndexConfiguration``.
 public protocol IndexConfiguration: Sendable {}
 
 /// An index of values, which speeds up comparisons, sorting and grouping by its expressions.
@@ -68,7 +68,7 @@ extension Collection {
     /// call blocks the thread, and others cannot write meanwhile; reads go on.
     ///
     /// - Parameters:
-    ///   - config: What the index contains.
+    ///   - config: The contents of the index.
     ///   - name: The index's name, unique in the collection: not empty, without `"`.
     /// - Throws: ``LoveseatError``: `invalidParameter` for a name that is not allowed, or a configuration without expressions;
     ///   `invalidQuery` for an expression that is not one; `busy`, `notWriteable`, `notOpen`, `transactionNotClosed`; an error of the disk.
@@ -85,7 +85,7 @@ extension Collection {
     /// Creates an index on one of the database's own threads.
     ///
     /// - Parameters:
-    ///   - config: What the index contains.
+    ///   - config: The contents of the index.
     ///   - name: The index's name, as for the call without `await`.
     ///   - progress: Called now and then, on a thread of the database, with the share of the documents that were read, from 0 to 1.
     /// - Throws: As the call without `await`, and `CancellationError` if the task is cancelled, which leaves everything as it
@@ -119,7 +119,7 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed`.
     public func indexes() throws(LoveseatError) -> [String] { try storedIndexes().map(\.name) }
 
-    /// Returns what an index contains, or nil if there is none of this name.
+    /// Returns the configuration of an index, or nil if there is none of this name.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed`.
     public func index(withName name: String) throws(LoveseatError) -> (any IndexConfiguration)? {

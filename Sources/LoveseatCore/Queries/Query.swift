@@ -14,7 +14,7 @@ private import Synchronization
 /// A query is a value: changing the parameters of a copy changes nothing else. It can be run any number of times, from any thread, and
 /// stays usable when indexes and other collections come and go. Each run reads one snapshot.
 public struct Query: Sendable {
-    /// The database that is asked.
+    /// The database that the query reads.
     public let database: Database
     /// The text of the query.
     public let text: String
@@ -211,7 +211,7 @@ extension ReadTransaction {
     /// Runs a query on the transaction's snapshot, and calls a closure with one row after another, without keeping them in memory,
     /// until it returns false.
     ///
-    /// - Throws: What the closure throws; otherwise as ``execute(_:)``.
+    /// - Throws: The error that the closure throws; otherwise as ``execute(_:)``.
     public func forEachRow(of query: Query, _ body: (QueryRow) throws -> Bool) throws {
         let view = try view(for: query)
         try view.step { try query.forEachRow(in: view, body) }

@@ -67,7 +67,7 @@ public struct QueryChanges: AsyncSequence, Sendable {
         private let query: Query
         private var commits: Feed<Void>.Iterator
         private var lastRun: ContinuousClock.Instant?
-        /// That of the last result; nil before the first one, and after an error.
+        /// The digest of the last result; nil before the first one, and after an error.
         private var digest: Int?
 
         fileprivate init(query: Query, commits: Feed<Void>.Iterator) {
@@ -105,7 +105,7 @@ public struct QueryChanges: AsyncSequence, Sendable {
             await next()
         }
 
-        /// Random in each process, so that nobody can make different results with equal digests.
+        /// The seed is random in each process, so that different results with equal digests cannot be constructed.
         private static func digest(of rows: [QueryRow]) -> Int {
             var hasher = Hasher()
             for row in rows { hasher.combine(row.values) }

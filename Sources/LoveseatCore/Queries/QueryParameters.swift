@@ -32,7 +32,7 @@ public struct QueryParameters: Hashable, Sendable, ExpressibleByDictionaryLitera
     @_disfavoredOverload
     public subscript<T: Codable>(name: String) -> T? {
         get {
-            // A value that does not fit the type is none.
+            // A value that does not fit the type is nil.
             values[name].flatMap {
                 try? JSONElement(JSONText(canonical: $0)).decode(T.self, hooks: .foundation)
             }

@@ -34,7 +34,7 @@ public struct QueryRows: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let query: Query
         private var run: QueryRun?
-        /// Those that were taken and not returned yet, the next one last.
+        /// Rows that were taken and not returned yet, the next one last.
         private var rows: [QueryRow] = []
 
         fileprivate init(query: Query) { self.query = query }

@@ -56,7 +56,7 @@ final class RowBuffer: Sendable {
     private let folder: String
     private let state = Mutex(State())
 
-    /// `folder`: where the file is made.
+    /// `folder`: the folder in which the file is made.
     init(folder: String) { self.folder = folder }
 
     /// Adds a row. The caller is the query, which never waits.
@@ -172,7 +172,7 @@ package enum RowCoding {
         withUnsafeBytes(of: number.littleEndian) { bytes.append(contentsOf: $0) }
     }
 
-    /// Reads what ``encode(_:)`` wrote.
+    /// Reads rows that ``encode(_:)`` wrote.
     ///
     /// - Throws: `ioError` for anything else, such as bytes that end early.
     package static func decode(_ bytes: [UInt8], _ titles: QueryTitles) throws(LoveseatError) -> [QueryRow] {

@@ -2,7 +2,7 @@ package import LoveseatModel
 import LoveseatReplication
 package import LoveseatStorage
 
-/// What a client of CouchDB's wire may do with a collection and its documents, by a listener's policy.
+/// The access of a client of CouchDB's wire to a collection and its documents, by a listener's policy.
 ///
 /// Its methods are called outside transactions, since the app's policy may use the database.
 package struct CollectionAccess: Sendable {
@@ -16,7 +16,7 @@ package struct CollectionAccess: Sendable {
         self.collection = collection
     }
 
-    /// The name under which is remembered what the client was sent.
+    /// The name under which the documents that the client was sent are remembered.
     package var peerName: String { access.name }
 
     /// Whether the collection exists for the client.
@@ -47,7 +47,7 @@ package struct CollectionAccess: Sendable {
         return access.access(to: candidate, in: collection.name) >= .read
     }
 
-    /// Remembers that the client has documents: it is told when they are deleted.
+    /// Remembers that the client has documents, so that it is told when they are deleted.
     package func grant(_ ids: [String]) async throws {
         let new = try store.readRows { view in
             try ids.filter { try !view.isGranted($0, in: collection, to: access.name) }
@@ -65,7 +65,7 @@ package struct CollectionAccess: Sendable {
         package let body: JSONText
         /// Whether it takes attachments from its ancestors.
         package var hasStubs = false
-        /// What is known of attachments that are not in the body, as `_attachments` has it.
+        /// The metadata of attachments that are not in the body, as `_attachments` contains it.
         package var attachments = JSONObject()
         /// The content that came with it.
         package var received: Set<BlobDigest> = []
@@ -98,7 +98,7 @@ package struct CollectionAccess: Sendable {
     {
         guard mayWrite else { return nil }
         if let record {
-            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by.
+            // Deleting a document requires the right to write it: a tombstone has no content to decide by.
             let current = try FilterCandidate(judging: record)
             guard access.access(to: current, in: collection.name) >= .write else { return nil }
         }

@@ -2,18 +2,18 @@ package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
 
-/// What an app wants replicated of one collection.
+/// An app's settings for the replication of one collection.
 package struct CollectionRules: Sendable {
-    /// Answers whether a revision is let through. The second argument: whether the peer takes the document away.
+    /// Returns whether a revision is let through. The second argument: whether the peer takes the document away.
     package typealias Filter = @Sendable (FilterCandidate, Bool) -> Bool
 
-    /// The only documents to push; nil for all. What is pulled is the peer's to choose.
+    /// The only documents to push; nil for all. The peer decides which documents are pulled.
     package var documentIDs: DocumentSet?
     package var pushFilter: Filter?
     package var pullFilter: Filter?
-    /// Whether a document that the peer takes away goes with an edit that the peer has not got.
+    /// Whether a document that the peer takes away is purged even if it has an edit that was not pushed.
     package var purgesUnpushedEdits = false
-    /// The app decides between two versions of a document, not the rule.
+    /// Whether the app's resolver decides between two versions of a document, and not the rule.
     package var asksResolver = false
 
     package init() {}
@@ -29,7 +29,7 @@ extension FilterCandidate {
         )
     }
 
-    /// A revision whose body may not be here; nil then.
+    /// Creates a candidate from a node; nil if the node's body is not here.
     init?(_ node: RevisionTree.Node, of id: String) {
         guard let body = node.body else { return nil }
         self.init(documentID: id, revision: node.id, isDeleted: node.isDeleted, body: body)

@@ -2,7 +2,7 @@ package import LoveseatModel
 package import LoveseatReplication
 package import LoveseatStorage
 
-/// Settles one document's conflicts: reads both sides, asks a resolver, stores what it says (replication.md §13).
+/// Settles one document's conflicts: reads both sides, asks a resolver, and stores its decision (replication.md §13).
 package struct ConflictResolution: Sendable {
     package let store: DocumentStore
     package let collection: CollectionHandle
@@ -23,7 +23,7 @@ package struct ConflictResolution: Sendable {
         self.documentID = documentID
     }
 
-    /// The conflict as it stands; nil once there is none.
+    /// The current conflict; nil if there is none any more.
     ///
     /// - Throws: ``LoveseatError/Code/notFound`` if the document is gone.
     package func next() throws -> ConflictCase? {
@@ -47,7 +47,7 @@ package struct ConflictResolution: Sendable {
         )
     }
 
-    /// A live branch against the current revision. Deleted branches have lost already.
+    /// The conflict of a live branch with the current revision. Deleted branches have lost already.
     private func nextOfBranches(_ record: DocumentRecord, _ pulled: [RevisionID]) throws -> ConflictCase? {
         let branches = try DocumentBranches(of: record)
         let winner = branches.winner
@@ -72,7 +72,7 @@ package struct ConflictResolution: Sendable {
         )
     }
 
-    /// Stores a result; false if the document has changed meanwhile, so that the resolver must look again.
+    /// Stores a decision; false if the document has changed meanwhile, so that the resolver must be asked again.
     package func store(_ verdict: RevisionTree.Verdict, of conflict: ConflictCase) throws -> Bool {
         if pulled != nil {
             return try store.write(call: "replication") {
@@ -97,7 +97,7 @@ package struct ConflictResolution: Sendable {
         }
     }
 
-    /// Settles all of them with a resolver that takes its time.
+    /// Settles all conflicts with a resolver that may take its time.
     ///
     /// `resolver`: nil for the rule that all peers share.
     package func run(_ resolver: ((ConflictCase) async throws -> Resolution)?) async throws {
@@ -107,7 +107,7 @@ package struct ConflictResolution: Sendable {
         }
     }
 
-    /// Settles all of them at once, for resolvers that only look at the conflict.
+    /// Settles all conflicts at once, for resolvers that only look at the conflict.
     package func runNow(_ resolver: (ConflictCase) throws -> Resolution) throws {
         while let conflict = try next() {
             _ = try store(try resolver(conflict).verdict(on: conflict, with: peer), of: conflict)

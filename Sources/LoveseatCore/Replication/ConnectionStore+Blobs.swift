@@ -2,7 +2,7 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
-/// Blobs that come and go.
+/// Blobs that are sent and received.
 extension ConnectionStore {
     package func holdBlobs(_ digests: [BlobDigest], of id: String, in index: Int) throws(LoveseatError)
         -> [BlobDigest]

@@ -8,9 +8,9 @@ struct RevisionMark {
     let revision: RevisionID
     /// The sequence at which it became current here, if it was pushed.
     var sequence: UInt64?
-    /// What announced it; nil for what was pushed.
+    /// The kind of peer that announced it; nil for a pushed revision.
     var announcedBy: RevisionTree.PeerKind?
-    /// It may have been announced for what it was, and not for what the remote has now.
+    /// The announcement may have been about an older state, and not about the remote's current one.
     var mayBeOld = false
 
     /// A pushed revision.
@@ -25,13 +25,13 @@ struct RevisionMark {
     }
 }
 
-/// What is offered to the peer, what is wanted of what it offers, and what the app's filters say.
+/// Decides which changes are offered to the peer, which of its changes are wanted, and which ones the app's filters let through.
 extension ConnectionStore {
-    /// Rows looked at in one request. A feed of which the app wants little must not keep the connection waiting.
+    /// The maximum number of rows that one request reads. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
-    /// Bytes of bodies looked at, by all connections together, and by one of many.
+    /// The maximum bytes of bodies that one request reads: for all connections together, and the least for one of many.
     private static let bytesScanned = (of: 64 << 20, least: 256 << 10)
-    /// After so many rows, what the scan left in the connection's cache is freed.
+    /// The number of rows after which a scan's rows are freed from the connection's cache.
     private static let longScan = 100
 
     package func changes(in index: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
@@ -176,7 +176,7 @@ extension ConnectionStore {
         rule(index)?.pullFilter?(candidate, isAccessRemoved) ?? true
     }
 
-    /// What the app wants of a collection; nil if it said nothing.
+    /// The app's settings for a collection; nil if there are none.
     func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
 
     package func removeAccess(_ removals: [AccessRemoval], in index: Int) throws(LoveseatError)
@@ -212,7 +212,7 @@ extension ConnectionStore {
                     purges = true
                     _ = try transaction.purge(record.id, in: collection, isWanted: false)
                 } else if verdict == .edited, let remote {
-                    // What becomes of the document there is not told from now on. It may have been deleted.
+                    // Later changes to the document are not reported by the peer. It may have been deleted there.
                     try transaction.forgetMark(record.id, remote: remote, in: collection)
                 }
                 return verdict
@@ -222,13 +222,13 @@ extension ConnectionStore {
         }
     }
 
-    /// A peer takes away what it had, and not what it never had or has not got yet.
+    /// A peer can take away a document that it had, but not one that it never had, or an edit that it does not have yet.
     private func verdict(on record: DocumentRecord, _ removal: AccessRemoval, in index: Int) throws
         -> RemovalVerdict
     {
         let tree = try record.tree()
         let mark = remote.flatMap { tree.remotes[$0] }
-        // A revision that is here and that the peer names is there, whether or not its answer to our push has come.
+        // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
         let named = removal.revision.flatMap { tree.known($0) }
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
@@ -242,7 +242,7 @@ extension ConnectionStore {
         try asking { try verdicts(changes, from: peer, in: index) }
     }
 
-    /// Whether a remote that has a revision has what is current here, perhaps as a copy.
+    /// Whether a remote that has this revision has the current one here, perhaps as a copy.
     private func has(_ mark: RevisionID, of record: DocumentRecord) throws -> Bool {
         if mark == record.revision { return true }
         guard CopyName(mark) != nil else { return false }
@@ -260,11 +260,11 @@ extension ConnectionStore {
             try changes.map { try view.record($0.documentID, in: collection) }
         }
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
-            // What the peer may not read is not there for it; to write it is refused when it comes.
+            // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
             guard let record, try mayRead(record, in: collection) else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
-            // Its reasons are wanted also where its revision is here and another one is current: a peer that may not push, or
-            // does not, hears them in no other way.
+            // A Loveseat's tree is also wanted if its revision is here and another one is current: a peer that may not push, or does not,
+            // has no other way to exchange trees.
             let tellsMore =
                 peer == .loveseat && change.knowledge != nil
                 && (tree == nil
@@ -273,7 +273,7 @@ extension ConnectionStore {
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
             {
-                // What is taken away is no news of what the peer has: the mark says whether what is here came from it.
+                // A removal says nothing about the peer's revision: the mark says whether the revision here came from it.
                 if let remote, !change.isRemoval {
                     let mark = try record.remoteAncestor(remote)
                     let isMarked = mark == change.revision
@@ -288,7 +288,7 @@ extension ConnectionStore {
                 }
                 return .alreadyHere
             }
-            // The passive side takes no conflicts in (replication.md §12.1).
+            // The passive side does not accept conflicts (replication.md §12.1).
             if remote == nil, !tellsMore, record.revision.generation >= change.revision.generation {
                 return .conflict
             }
@@ -301,7 +301,7 @@ extension ConnectionStore {
         return verdicts
     }
 
-    /// Writes down what the active side's remote is known to have.
+    /// Saves the revisions that the active side's remote is known to have.
     func mark(_ marks: [RevisionMark], in index: Int) throws {
         // A passive side keeps no marks, and an active one often has nothing new to mark.
         guard let remote, !marks.isEmpty else { return }
@@ -342,11 +342,11 @@ extension ConnectionStore {
     ) throws -> ProposalVerdict {
         guard let record, try mayRead(record, in: collection) else { return .wanted }
         if record.revision == proposal.revision {
-            // Where one side knows more, each hears what the other knows.
+            // If one side knows more, both exchange their trees.
             let isKnown = peer != .loveseat || record.knowsTheSame(as: proposal.knowledge)
             return isKnown ? .alreadyHere : .wanted
         }
-        // It brings its reasons, and is answered with ours.
+        // A Loveseat sends its tree with the revision, and is answered with ours.
         if peer == .loveseat { return .wanted }
         if record.revision == proposal.serverRevision { return .wanted }
         if proposal.serverRevision == nil, record.isDeleted { return .wanted }

@@ -5,7 +5,7 @@ import LoveseatStorage
 
 /// Documents that could not be stored when they were pulled. They are kept beside the checkpoints, until they come.
 extension ConnectionStore {
-    /// A peer with more documents than this that cannot be stored is not a peer to pull from.
+    /// The maximum number of failures. A peer with more documents that cannot be stored is not a peer to pull from.
     private static let failuresKept = 10_000
 
     package func failures(in index: Int) throws(LoveseatError) -> [String] {
@@ -36,7 +36,7 @@ extension ConnectionStore {
         }
     }
 
-    /// Documents that have come after all, or are not the peer's to give any more.
+    /// Forgets the failures of documents that have arrived after all, or that the peer no longer gives.
     package func forgetFailures(_ ids: some Sequence<String>, in index: Int) throws {
         // A passive side notes no failures, and an active one rarely has any.
         guard let remote, let failed = failures[index], !failed.isEmpty else { return }
@@ -47,7 +47,7 @@ extension ConnectionStore {
     }
 }
 
-/// The last error that a revision met, kept beside the checkpoints.
+/// The last error of a revision, kept beside the checkpoints.
 struct DocumentFailure {
     enum Direction: String {
         /// The names are those of the stored keys.
@@ -65,7 +65,7 @@ struct DocumentFailure {
         "\(prefix(direction, remote: remote))\(collection.number)/"
     }
 
-    /// What the keys of all collections begin with.
+    /// The beginning of the keys of all collections.
     static func prefix(_ direction: Direction, remote: Int) -> String { "\(direction.rawValue)/\(remote)/" }
 
     static func key(_ direction: Direction, _ id: String, in collection: CollectionHandle, remote: Int)
@@ -108,7 +108,7 @@ struct DocumentFailure {
     /// Keeps the error of a document's current revision that could not be pushed.
     static func notePush(_ error: LoveseatError, of id: String, _ index: Int, _ setup: ReplicationSetup) {
         let handle = setup.handles[index]
-        // Only for people to read: that it cannot be kept changes nothing.
+        // The error is only for people to read: if it cannot be kept, nothing else changes.
         try? setup.store.write(call: "replication") { transaction in
             // The document was purged while it was on its way.
             guard let record = try transaction.record(id, in: handle) else { return }

@@ -4,7 +4,7 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
-/// Revisions that go out and come in, and what is known beside them (docs/decisions/0001).
+/// Revisions that are sent and received, and their documents' trees (docs/decisions/0001).
 extension ConnectionStore {
     // MARK: Out
 
@@ -71,8 +71,8 @@ extension ConnectionStore {
         return .found(content)
     }
 
-    /// What goes out of what was read. A peer is told everything that is known of a document, since both must come to the same
-    /// current revision, but gets no content beside it unless it may read every candidate and the app sends them. Called outside
+    /// Leaves out of the read revisions what may not be sent. A peer gets the whole tree of a document, since both must come to the same
+    /// current revision. But it gets no other content, unless it may read every candidate and the app sends them. Called outside
     /// transactions, since the app may use the database.
     func withholding(_ found: [OutgoingRevision], _ requests: [RevisionRequest], in index: Int)
         -> [OutgoingRevision]
@@ -86,7 +86,7 @@ extension ConnectionStore {
         }
     }
 
-    /// `keeping`: the revision whose content goes out in any case that the peer may read it.
+    /// `keeping`: the revision whose content is sent in any case, if the peer may read it.
     private func sendable(
         _ knowledge: TreeKnowledge,
         of id: String,
@@ -101,7 +101,7 @@ extension ConnectionStore {
 
     private func maySend(_ node: RevisionTree.Node, of id: String, in index: Int) -> Bool {
         guard let revision = FilterCandidate(node, of: id) else { return true }
-        // That a line was deleted tells nothing.
+        // That a line was deleted reveals nothing.
         let isEmpty = node.isDeleted && node.body == .emptyObject
         if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
             return false
@@ -109,8 +109,8 @@ extension ConnectionStore {
         return rule(index)?.pushFilter?(revision, false) ?? true
     }
 
-    /// A hub accepts only what descends from its own revision. If ours does not, our content goes on top of it as a copy. Nothing
-    /// has to be recorded before it is sent, because the copy says in its name what it is.
+    /// A hub accepts only descendants of its own revision. If ours is not one, our content goes on top of the hub's as a copy. Nothing has
+    /// to be recorded before it is sent, because the copy says in its name what it is.
     ///
     /// - Returns: nil if none is needed, or the hub's revision is not here.
     private func copy(of record: DocumentRecord, in tree: RevisionTree, for request: RevisionRequest)
@@ -137,7 +137,7 @@ extension ConnectionStore {
         return .found(content)
     }
 
-    /// The first revision that the peer has and whose body is here (replication.md §10.1). Not one that deletes.
+    /// The first revision that the peer has and whose body is here (replication.md §10.1), unless it is a deletion.
     private func deltaBase(_ known: [RevisionID], in tree: RevisionTree) -> SendableRevision.DeltaBase? {
         let nodes = known.lazy.compactMap { tree.node($0) }
         guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body,
@@ -207,14 +207,14 @@ extension ConnectionStore {
         let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
         try forgetFailures(stored, in: index)
         ledgers[index].mark(stored)
-        // What the peer announces after a newer revision than the pushed one is newer, too.
+        // Revisions that the peer announces after a newer one than the pushed one are newer, too.
         for (revision, result) in zip(revisions, results) where result == .inserted && !revision.isOutdated {
             noteNews(of: revision.documentID, in: index)
         }
         return withholding(results, of: revisions, in: index)
     }
 
-    /// A peer gets no content that it may not read.
+    /// Leaves out content that a peer may not read.
     private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int)
         -> [InsertResult]
     {
@@ -227,8 +227,8 @@ extension ConnectionStore {
         }
     }
 
-    /// Without the content that the app's filter does not let in, or its resolver has to be asked about when the pull brings
-    /// it. Called outside transactions.
+    /// A tree without the content that the app's filter does not let in, or that its resolver must be asked about when the pull brings it.
+    /// Called outside transactions.
     func admitted(_ knowledge: TreeKnowledge, of id: String, in index: Int, takesContent: Bool)
         -> TreeKnowledge
     {
@@ -236,7 +236,7 @@ extension ConnectionStore {
         return filtered(knowledge, of: id, in: index)
     }
 
-    /// Without content if the app's filter does not let all of it in. Called outside transactions.
+    /// A tree without content if the app's filter does not let all of it in. Called outside transactions.
     private func filtered(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> TreeKnowledge {
         guard rule(index)?.pullFilter != nil else { return knowledge }
         let isAdmitted = knowledge.nodes.allSatisfy { node in
@@ -274,7 +274,7 @@ extension ConnectionStore {
         return try asking { try hear(told, current: current, of: id, in: index, pulls: takesContent) }
     }
 
-    /// Takes in why a peer holds another revision to be the current one.
+    /// Stores the tree of a peer with another current revision.
     private func hear(
         _ knowledge: TreeKnowledge,
         current: RevisionID,

@@ -10,28 +10,29 @@ package final class ConnectionStore: RevisionStore {
     let store: DocumentStore
     var collections: [CollectionHandle]
     private let checkpointIDs: [String]
-    /// Under which number marks of what the remote has are kept; nil on the passive side, which keeps none.
+    /// The number under which marks for the remote are kept; nil on the passive side, which keeps none.
     let remote: Int?
     package let rules: [CollectionRules]
     /// How often the remote's user has changed.
     private let userChanges: Int
-    /// What the peer may do; nil if nobody restricts it.
+    /// The access of the peer; nil if it is not restricted.
     let access: PeerAccess?
-    /// Why the app refuses a revision that the peer pushes; nil if it filters none.
+    /// Returns why the app refuses a revision that the peer pushes; nil if the app filters none.
     let incomingFilter: ((FilterCandidate) -> LoveseatError?)?
     var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var shared: SharedBlobs
     var read = RecentRecords()
     /// Which marks count, by collection.
     var ledgers: [MarkLedger]
-    /// What this session pushed, by collection: lists of the peer may be older than that.
+    /// The documents that this session pushed, by collection: lists of the peer may be older than that.
     private(set) var pushedNow: [Int: NameSet] = [:]
-    /// Documents that a hub has an older revision of than it had, by collection: it may keep the newer one on a deleted branch, and take it
-    /// again without having it.
+    /// Documents of which a hub now has an older revision than before, by collection. It may keep the newer one on a deleted branch, and
+    /// accept it again without making it current.
     var fallenBack: [Int: NameSet] = [:]
     /// Revisions that the peer announced in this session before it was known to have them, by collection.
     private var echoed: [Int: NameSet] = [:]
-    /// How often the peer had taken documents away before a checkpoint: the last one that was saved, and the one that is on its way to it.
+    /// The number of times that the peer had taken documents away before a checkpoint: before the last one that was saved, and before the
+    /// one that is on its way to the peer.
     private struct Covered {
         var stored: Int
         var begun: Int
@@ -43,9 +44,9 @@ package final class ConnectionStore: RevisionStore {
     var failures: [Int: DocumentSet] = [:]
     package let nowMilliseconds: () -> Int64
 
-    /// For the active side.
+    /// Creates the store of an active side.
     ///
-    /// `rules`: what the app wants of each collection.
+    /// `rules`: the app's settings for each collection.
     package init(
         store: DocumentStore,
         collections: [CollectionHandle],
@@ -72,9 +73,9 @@ package final class ConnectionStore: RevisionStore {
 
     package var connections: Int { max(1, store.connectionCount) }
 
-    /// For the passive side, which learns from its peer which collections to serve.
+    /// Creates the store of a passive side, whose peer says which collections to serve.
     ///
-    /// `proven`: what this peer and others have sent over other connections.
+    /// `proven`: the blobs that this peer and others have sent over other connections.
     package init(
         store: DocumentStore,
         peer: PeerIdentity = PeerIdentity(),
@@ -92,7 +93,7 @@ package final class ConnectionStore: RevisionStore {
         store.noteConnection(isOpen: true)
     }
 
-    /// Says what became of the database in a session's terms.
+    /// Calls a closure, and converts errors of the database into those of a session.
     func asking<Answer>(_ body: () throws -> Answer) throws(LoveseatError) -> Answer {
         do { return try body() } catch {
             if let gone = collections.first(where: { !store.contains($0) }) {
@@ -122,7 +123,7 @@ package final class ConnectionStore: RevisionStore {
                     found?.userChanges == userChanges
                     ? found?.body : found.map { Self.withoutPulls($0.body) }
                 let takings = try view.localCheckpoint(takingsKey(remote, index)).map(Self.number)
-                // Version 0.2.0 wrote down by checkpoint that there were any.
+                // Version 0.2.0 recorded for each checkpoint only that there were any.
                 let note = try view.localCheckpoint(coveredKey(index))
                 let covered = note.map(Self.number) ?? 0
                 stored.wasTakenFrom = takings != nil || note != nil
@@ -133,13 +134,14 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
-    /// Where it is written down how often a peer took documents of a collection away. One replication is told, and what the others know
-    /// of the peer is as old. By name, as the peer and checkpoints know the collection: the count goes on if it is made anew.
+    /// The key of the number of times that a peer took documents of a collection away. Only one replication is told of that, and the state
+    /// of the others becomes outdated, too. The collection is identified by its name, as for the peer and for checkpoints, so the count
+    /// continues if it is created anew.
     private func takingsKey(_ remote: Int, _ index: Int) -> String {
         "taken/\(remote)/\(collections[index].name.fullName)"
     }
 
-    /// Where it is written down how many of them came before a checkpoint went to the peer.
+    /// The key of the number of those that came before a checkpoint was sent to the peer.
     private func coveredKey(_ index: Int) -> String { "taken/\(checkpointIDs[index])" }
 
     private static func number(_ note: JSONText) -> Int { JSONElement(note)["number"]?.int ?? 0 }
@@ -148,7 +150,7 @@ package final class ConnectionStore: RevisionStore {
         JSONText(canonical: ["number": JSONValue(number)])
     }
 
-    /// Writes down that the peer takes documents away, with the purge. `purges`: whether any of them was here.
+    /// Records, with the purge, that the peer takes documents away. `purges`: whether any of them was here.
     func noteTaking(purges: Bool, in index: Int, _ transaction: StoreWriteTransaction) throws {
         // A passive side has no checkpoint that would have to cover it.
         guard let remote else { return }
@@ -158,7 +160,7 @@ package final class ConnectionStore: RevisionStore {
         try transaction.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
     }
 
-    /// What another user pulled is not what this one may have.
+    /// A checkpoint without its pull: this user may not have the documents that another user pulled.
     private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {
         var value = JSONElement(checkpoint).value
         value["remote"] = nil
@@ -198,7 +200,7 @@ package final class ConnectionStore: RevisionStore {
     package func beginCheckpoint(of index: Int) {
         ledgers[index].checkpointBegan()
         guard let remote else { return impossible("a passive peer begins no checkpoint of its own") }
-        // If it cannot be read, the checkpoint covers fewer of them, and more is compared again.
+        // If the number cannot be read, the checkpoint covers fewer removals, and more is compared again.
         let takings = try? store.readRows {
             try $0.localCheckpoint(takingsKey(remote, index)).map(Self.number)
         }
@@ -227,7 +229,7 @@ package final class ConnectionStore: RevisionStore {
     {
         try asking {
             try store.write(call: "replication") { transaction in
-                // What a peer says of a collection that was deleted meanwhile is not true of the next one of its name.
+                // A checkpoint of a collection that was deleted meanwhile is not valid for the next one of its name.
                 if let gone = collections.first(where: { !transaction.contains($0) }) {
                     throw LoveseatError(.notOpen, "collection \(gone.name) was deleted")
                 }
@@ -236,8 +238,8 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
-    /// Gives up marks in doubt of documents that this session does not offer, since they wait for a resolver. What becomes of
-    /// them is offered as if the remote had nothing; else the session's checkpoint would vouch for marks that nobody tried.
+    /// Removes marks in doubt from documents that this session does not offer, since they wait for a resolver. Their result is offered as
+    /// if the remote had nothing. Otherwise the session's checkpoint would cover marks that were not verified.
     func forgetMarks(_ ids: [String], in index: Int) throws {
         // A passive side keeps no marks, and of an active one they are rarely in doubt.
         guard let remote, !ids.isEmpty else { return }
@@ -246,7 +248,7 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
-    /// Writes what marks documents as known to the remote, and that no checkpoint covers that yet.
+    /// Writes marks for the remote, and that no checkpoint covers them yet.
     func marking<T>(_ index: Int, _ body: (StoreWriteTransaction) throws -> T) throws -> T {
         let result = try store.write(call: "replication") { transaction in
             if let remote {
@@ -266,7 +268,7 @@ package final class ConnectionStore: RevisionStore {
         }
     }
 
-    /// Remembers that the peer announced what is current here: what it announces after that is newer.
+    /// Remembers that the peer announced the revision that is current here: its later announcements are newer.
     ///
     /// `isMarked`: whether the peer was known to have it. If not, its answer to the push may be on its way.
     func noteEcho(of change: AnnouncedChange, isMarked: Bool, in index: Int) {
@@ -276,9 +278,9 @@ package final class ConnectionStore: RevisionStore {
         echoed[index, default: NameSet(bytes: Self.pushedNamesKept)].insert(echo)
     }
 
-    /// Remembers that the peer sent something newer than what this session pushed.
+    /// Remembers that the peer sent a newer revision than the one that this session pushed.
     func noteNews(of documentID: String, in index: Int) {
-        // It is asked of every document: changing a dictionary's value allocates, looking does not.
+        // This is called for every document: changing a dictionary's value allocates, reading does not.
         if pushedNow[index]?.contains(documentID) == true { pushedNow[index]?.remove(documentID) }
     }
 

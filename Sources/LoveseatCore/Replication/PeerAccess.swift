@@ -2,11 +2,11 @@ package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
 
-/// What one connected peer may do, by a listener's policy.
+/// The access of one connected peer, by a listener's policy.
 package final class PeerAccess: Sendable {
     private let peer: PeerIdentity
     private let policy: AccessPolicy
-    /// Under which name it is remembered what the peer was sent.
+    /// The name under which the documents that the peer was sent are remembered.
     let name: String
 
     package init(peer: PeerIdentity, policy: AccessPolicy) {
@@ -37,7 +37,7 @@ package final class PeerAccess: Sendable {
 }
 
 extension FilterCandidate {
-    /// What a policy is asked about: a tombstone is judged by the revision that it deletes.
+    /// Creates the revision about which a policy is asked: for a tombstone, the revision that it deletes.
     init(judging record: DocumentRecord) throws {
         guard record.isDeleted, record.encodedTree != nil,
             let deleted = try record.tree().deleted(by: record.revision),
@@ -50,7 +50,7 @@ extension FilterCandidate {
     }
 }
 
-/// Content of a document that a peer may not write. The peer decides nothing about it.
+/// Content of a document that a peer may not write, and about which the peer may not decide.
 struct ForeignContent {
     /// The candidates and all their copies.
     private(set) var revisions: Set<RevisionID> = []
@@ -75,8 +75,8 @@ struct ForeignContent {
         origins.subtract(others.map { tree.origin(of: $0.original) })
     }
 
-    /// Removes what closes the content, makes it a copy of something else or something else a copy of it, or counts other
-    /// content as a part of its document.
+    /// Removes decisions about the content: that it is closed, is a copy of other content or the original of other content, or that other
+    /// content belongs to its document.
     func removeDecisions(from knowledge: inout TreeKnowledge) {
         knowledge.closed.subtract(revisions)
         knowledge.copies = knowledge.copies.filter { copy in
@@ -87,7 +87,7 @@ struct ForeignContent {
 }
 
 extension PeerIdentity {
-    /// Under which name it is remembered what the peer was sent, and has sent.
+    /// The name under which the documents and blobs that the peer was sent, or has sent, are remembered.
     var recordName: String {
         username.map { "user:\($0)" }
             ?? certificates.first.map { "certificate:" + Base64.encode(Hashing.sha256($0.derBytes)) }
@@ -101,7 +101,7 @@ extension ConnectionStore {
         try access?.mayRead(record, in: collection, store) ?? true
     }
 
-    /// What may go out of what was read; it is remembered that the peer has it.
+    /// Leaves out revisions that the peer may not read, and remembers that the peer has the others.
     func granting(
         _ found: [OutgoingRevision],
         _ requests: [RevisionRequest],
@@ -133,7 +133,7 @@ extension ConnectionStore {
         return granted
     }
 
-    /// What a policy says of a pushed revision.
+    /// The policy's decision about a pushed revision.
     struct PushVerdict {
         /// Why the peer may not write it; nil if it may.
         var refusal: LoveseatError?
@@ -147,7 +147,7 @@ extension ConnectionStore {
         try asking { try judge([revision], in: collections[index])[0].refusal }
     }
 
-    /// What the policy says of pushed revisions. That the peer has those that it may write is remembered.
+    /// Returns the policy's decisions about pushed revisions, and remembers that the peer has those that it may write.
     func verdicts(on revisions: [IncomingRevision], in collection: CollectionHandle) throws -> [PushVerdict] {
         let verdicts = try judge(revisions, in: collection)
         guard let access else { return verdicts }
@@ -172,15 +172,15 @@ extension ConnectionStore {
                 isDeleted: revision.isDeleted,
                 body: revision.body
             )
-            // To delete a document one has to have been allowed to write it; a tombstone has nothing to judge by. A peer that may
-            // write what was deleted may make it anew.
+            // Deleting a document requires the right to write it: a tombstone has no content to decide by. A peer that may write the
+            // deleted document may create it again.
             let current = try record.map {
                 access.access(to: try FilterCandidate(judging: $0), in: collection.name)
             }
             let next =
                 revision.isDeleted && current != nil
                 ? .write : access.access(to: candidate, in: collection.name)
-            // What the peer tells beside the revision becomes part of the document too, unless it is that already.
+            // The tree that the peer sends with the revision becomes part of the document, too, unless it is that already.
             let known = try record.map { try $0.tree() }
             let told = revision.knowledge?.nodes.lazy
                 .filter { !$0.isDeleted && known?.node($0.id)?.body == nil }
@@ -236,7 +236,7 @@ extension ConnectionStore {
 }
 
 extension IncomingRevision {
-    /// Whether it, or what is told beside it, is new and descends from one of these.
+    /// Whether the revision, or one in its tree, is new and descends from one of these.
     fileprivate func goesOn(from ids: Set<RevisionID>, in tree: RevisionTree?) -> Bool {
         guard let tree, !ids.isEmpty else { return false }
         let parents = (knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)

@@ -4,15 +4,15 @@ import LoveseatStorage
 
 /// The rows that the feed has read and that are about to be sent, so that most are read once only.
 ///
-/// Only for peers that have no revision of the document: what is sent to others depends on more than the row. A row that has
-/// changed since is as good as one that changes while it is on its way: what is new has a sequence of its own, and follows.
+/// It is only used for peers that have no revision of the document: for others, more than the row is needed. A row that has changed since
+/// may be sent like one that changes while it is on its way: the change has a new sequence, and follows.
 struct RecentRecords {
     private struct Key: Hashable {
         let collection: Int64
         let documentID: ExactText
     }
 
-    /// Bytes that one connection keeps of each age, and all connections together.
+    /// The maximum bytes of each age for one connection, and for all connections together.
     private static let (bound, boundOfAll) = (2 << 20, 32 << 20)
     private static let smallestBound = 64 << 10
 
@@ -20,7 +20,7 @@ struct RecentRecords {
     private var old: [Key: DocumentRecord] = [:]
     private var youngBytes = 0
 
-    /// `connections`: how many there are. Of many each keeps less.
+    /// `connections`: the number of connections. If there are many, each keeps less.
     mutating func keep(_ record: DocumentRecord, of collection: CollectionHandle, among connections: Int) {
         let key = Key(collection: collection.number, documentID: ExactText(record.id))
         let size = record.body.bytes.count + (record.encodedTree?.count ?? 0)
@@ -31,7 +31,7 @@ struct RecentRecords {
             (old, young) = (young, [:])
             youngBytes = size
         }
-        // What was kept before knew less.
+        // An older row is outdated.
         if !old.isEmpty { old[key] = nil }
         young[key] = isKept ? record : nil
     }

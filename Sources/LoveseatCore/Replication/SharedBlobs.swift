@@ -3,7 +3,7 @@ import LoveseatReplication
 import LoveseatStorage
 private import Synchronization
 
-/// The last things of a kind, the oldest go first.
+/// The last entries of a kind. The oldest are removed first.
 private struct LastEntries<Entry: Hashable & Sendable>: Sendable {
     /// A peer asks for blobs soon after their document.
     private static var bound: Int { 20_000 }
@@ -43,8 +43,8 @@ package final class ProvenBlobs: Sendable {
     }
 }
 
-/// The blobs that both sides of a connection are known to have, or may have: those of documents that were sent over it, by
-/// collection, and those that the peer has sent itself.
+/// The blobs that both sides of a connection are known to have, or may have: blobs of documents that were sent over it, by collection, and
+/// blobs that the peer has sent itself.
 struct SharedBlobs {
     private struct Entry: Hashable {
         let collection: Int
@@ -55,23 +55,23 @@ struct SharedBlobs {
     private let proven: ProvenBlobs
     private let peer: String
 
-    /// `peer`: under which name its blobs are remembered.
+    /// `peer`: the name under which its blobs are remembered.
     init(_ proven: ProvenBlobs, peer: String) {
         self.proven = proven
         self.peer = peer
     }
 
-    /// A document with this body goes to the peer.
+    /// Notes that a document with this body is sent to the peer.
     mutating func send(_ body: JSONText, in collection: Int) {
         for blob in BlobReference.all(in: body) { send(blob.digest, in: collection) }
     }
 
-    /// The blob itself goes to the peer.
+    /// Notes that the blob itself is sent to the peer.
     mutating func send(_ digest: BlobDigest, in collection: Int) {
         sent.insert(Entry(collection: collection, digest: digest))
     }
 
-    /// The peer has sent the blob, so the peer knows its content.
+    /// Notes that the peer has sent the blob, and so knows its content.
     func receive(_ digest: BlobDigest) { proven.insert(digest, from: peer) }
 
     /// Whether the peer has sent the blob.
@@ -82,12 +82,13 @@ struct SharedBlobs {
     }
 }
 
-/// Which blobs a peer may have, and which of our content a peer may build upon (replication.md §11).
+/// Decides which blobs a peer may have, and on which of our content a peer may build (replication.md §11).
 extension ConnectionStore {
-    /// The active side chose its peer, and what the peer has it may pull. Its own blobs it gives with what it pushes, only.
+    /// Whether the peer was chosen by this side, which may pull everything that the peer has. An active side sends only the blobs of pushed
+    /// documents.
     var trustsPeer: Bool { remote != nil }
 
-    /// The blobs of what is sent go with it.
+    /// Shares the blobs of sent revisions.
     func share(_ revisions: [OutgoingRevision], in index: Int) {
         for case .found(let content) in revisions {
             shared.send(content.body, in: index)
@@ -97,7 +98,7 @@ extension ConnectionStore {
         }
     }
 
-    /// Whether the peer was sent a document with a blob, or may read the one that it asks for the blob of.
+    /// Whether the peer was sent a document with this blob, or may read the document for which it requests the blob.
     ///
     /// `id`: nil if the peer does not say for which document.
     func mayHave(_ digest: BlobDigest, of id: String?, in index: Int) throws -> Bool {
@@ -107,8 +108,8 @@ extension ConnectionStore {
         return true
     }
 
-    /// Which blobs of a received document are to be asked for. A passive side takes none for the peer's own that the peer has
-    /// not shown to have: a digest alone opens nothing.
+    /// Returns the blobs of a received document that have to be requested. A passive side does not count a blob as the peer's before the
+    /// peer has shown that it has it: a digest alone does not give access.
     func missing(_ digests: [BlobDigest], of id: String, in index: Int) throws -> [BlobDigest] {
         let absent = digests.filter { !store.blobs.contains($0) }
         guard !trustsPeer, absent.count < digests.count else { return absent }
@@ -125,7 +126,7 @@ extension ConnectionStore {
         return Set(BlobReference.all(in: record.body).map(\.digest))
     }
 
-    /// The body of a revision that the peer may read, to make another one of. Not a damaged one.
+    /// The body of a revision that the peer may read, as the base of another one; nil if it is damaged.
     func readableBody(of revision: RevisionID, _ id: String, in collection: CollectionHandle) throws
         -> JSONText?
     {

@@ -5,19 +5,19 @@ private import LoveseatPlatform
 
 /// The bodies of one connection's received messages that are too much for memory, in a file without a name.
 ///
-/// The file is made when it is first needed, is as long as what is kept in it at once, and is gone with its last
-/// descriptor, whatever ends the process.
+/// The file is made when it is first needed, grows to the maximum that is kept in it at one time, is emptied when nothing is kept, and is
+/// removed with its last descriptor, however the process ends.
 package final class SpillFile: BodySpill {
     private static let blockSize = 32 << 10
 
     private let folder: String
     private var descriptor: Int32?
-    /// Where the bytes of each key are, in order.
+    /// The places of each key's bytes, in order.
     private var pieces: [UInt64: [(block: Int, count: Int)]] = [:]
     private var free: [Int] = []
     private var blocks = 0
 
-    /// `folder`: where the file is made.
+    /// `folder`: the folder in which the file is made.
     package init(folder: String) { self.folder = folder }
 
     deinit { if let descriptor { close(descriptor) } }

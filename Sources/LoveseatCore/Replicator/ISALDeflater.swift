@@ -1,7 +1,7 @@
 private import CISAL
 package import LoveseatBLIP
 
-/// The deflate of ISA-L at its level 0, with Huffman codes that are chosen by what is sent: messages that are alike become as short as by
+/// The deflate of ISA-L at its level 0, with Huffman codes that are chosen by the content. Messages that are alike become as short as by
 /// zlib's level 1, others about 10 % longer, at a quarter to a sixth of the cost. It takes 120 kB a connection.
 // @unchecked because the one owner, a connection, is itself used from one place at a time.
 package final class ISALDeflater: Deflater, @unchecked Sendable {

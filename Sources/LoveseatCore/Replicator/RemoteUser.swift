@@ -26,7 +26,7 @@ package struct RemoteUser: Hashable, Sendable {
 
     var text: String { "\(kind.rawValue):\(name)" }
 
-    /// For people.
+    /// The user, as a text for people.
     var description: String {
         switch kind {
         case .nobody: "nobody"
@@ -47,7 +47,7 @@ extension ReplicationSetup {
     ///   configuration does not say that they are to be pushed under this one.
     func recordUser() throws(LoveseatError) {
         if (known?.user).isExactly(user.text) { return }
-        // Changes pushed without a name are not pushed under another user's.
+        // Changes that are pushed without a name are not pushed under another user's name.
         if let other = known?.user.flatMap({ RemoteUser($0) }), !other.hasNoName, user.kind != .nobody,
             !config.adoptsOtherUsersChanges
         {

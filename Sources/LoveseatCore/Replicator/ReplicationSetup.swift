@@ -2,19 +2,19 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// What a configuration means for a database: the names and numbers under which it stores what it knows of the peer.
+/// The result of applying a configuration to a database: the names and numbers under which the state of the peer is stored.
 struct ReplicationSetup {
     let store: DocumentStore
     let handles: [CollectionHandle]
     let rules: [CollectionRules]
     let checkpointIDs: [String]
-    /// The number under which marks of what the peer has are kept.
+    /// The number under which marks for the peer are kept.
     let remote: Int
     /// The record of the peer from earlier runs.
     let known: KnownRemote?
     /// The user name with which the peer is used now.
     let user: RemoteUser
-    /// How often that has changed, this time included. Another user may not have what this one pulled, so
+    /// The number of times that the user has changed, this time included. Another user may not have the documents that this one pulled, so
     /// checkpoints of other users count for pushes only.
     let userChanges: Int
     let config: ReplicatorConfiguration

@@ -1,13 +1,12 @@
 /// A replication that runs now, as a list of tasks shows it.
 package struct ReplicationTask: Hashable, Sendable {
-    /// What distinguishes it from others of the same database.
+    /// The ID, unique among the replications of a database.
     package let id: String
-    /// What the IDs of clients' replications begin with.
+    /// The beginning of the IDs of clients' replications.
     package static let clientPrefix = "client-"
-    /// Whether it is what a listener of CouchDB's wire knows of a client's replication.
+    /// Whether it is a client's replication, as far as a listener of CouchDB's wire knows it.
     package var isClient: Bool { id.hasPrefix(Self.clientPrefix) }
-    /// Where documents come from and go to: the name of a database or a URL. A replication in both directions has this database as its
-    /// source.
+    /// The origin of the documents: the name of a database or a URL. A replication in both directions has this database as its source.
     package let source: String
     package let target: String
     package let isContinuous: Bool
@@ -18,14 +17,14 @@ package struct ReplicationTask: Hashable, Sendable {
     package var writeFailures: UInt64 = 0
     package var revisionsChecked: UInt64 = 0
     package var missingRevisions: UInt64 = 0
-    /// When it began and when something happened last, in seconds since 1970; nil if that is not known.
+    /// The times of its beginning and of its last activity, in seconds since 1970; nil if they are not known.
     package var started: Int64?
     package var updated: Int64?
 
-    /// How far it is; nil if that is not known.
+    /// Its progress; nil if that is not known.
     package var position: Position?
 
-    /// How far a replication is, in sequences of its source.
+    /// The progress of a replication, in sequences of its source.
     package struct Position: Hashable, Sendable {
         /// The last sequence of the source.
         package let source: UInt64

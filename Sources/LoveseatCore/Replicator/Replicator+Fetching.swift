@@ -79,7 +79,7 @@ extension Replicator {
         }
         // A document that the peer no longer shows did not fail.
         let settled = notice.documentIDs.filter { !failed.contains($0) }
-        // The next run finds what is left, so a failure here changes nothing.
+        // The next run finds the rest, so a failure here changes nothing.
         try? DocumentFailure.forgetPulls(
             settled,
             in: setup.handles[notice.collection],
@@ -89,10 +89,10 @@ extension Replicator {
         return true
     }
 
-    /// Pulls documents over a connection of their own.
+    /// Pulls documents over another connection.
     ///
     /// - Returns: The documents that failed.
-    /// - Throws: Why the connection failed: the peer may be gone, or refuse a second one.
+    /// - Throws: the reason why the connection failed: the peer may be gone, or refuse a second one.
     private func pull(
         _ notice: FetchNotice,
         _ setup: ReplicationSetup,
@@ -112,7 +112,7 @@ extension Replicator {
                 if case .document(let event) = report, event.error != nil {
                     failed.withLock { _ = $0.insert(event.documentID) }
                 }
-                // The rest is about a connection that the app did not open.
+                // Other reports are about a connection that the app did not open.
                 guard let moved = report.moved(to: index) else { return }
                 self?.heard(moved, events, setup)
             }
@@ -169,7 +169,7 @@ extension ReplicationSetup {
 }
 
 extension ReplicationReport {
-    /// The same in another collection of the session; nil for a report about the connection.
+    /// The same report for another collection of the session; nil for a report about the connection.
     fileprivate func moved(to collection: Int) -> ReplicationReport? {
         switch self {
         case .document(let event): .document(event.moved(to: collection))
@@ -182,7 +182,7 @@ extension ReplicationReport {
 }
 
 extension DocumentEvent {
-    /// The same in another collection of the session.
+    /// The same event for another collection of the session.
     fileprivate func moved(to collection: Int) -> DocumentEvent {
         DocumentEvent(
             collection: collection,
@@ -196,7 +196,7 @@ extension DocumentEvent {
 }
 
 extension BlobEvent {
-    /// The same in another collection of the session.
+    /// The same event for another collection of the session.
     fileprivate func moved(to collection: Int) -> BlobEvent {
         BlobEvent(
             collection: collection,

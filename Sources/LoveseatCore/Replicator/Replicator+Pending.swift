@@ -5,9 +5,9 @@ import LoveseatStorage
 extension Replicator {
     /// Returns the IDs of documents with changes that this configuration would push and has not pushed, deletions included.
     ///
-    /// Documents in conflict are not among them until they are resolved. After a broken connection, a document that the peer has
-    /// received may still be among them; the next run finds that out. The push filter is called for each document. This call reads all
-    /// documents that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection. The IDs are in the order of
+    /// Documents in conflict are not among them until they are resolved. After a broken connection, a document that the peer has received
+    /// may still be among them; the next run finds that out. The push filter is called for each document. This call reads all documents
+    /// that changed since the last checkpoint, and blocks the thread meanwhile. It does not need a connection. The IDs are in the order of
     /// their bytes, by which they also differ: two spellings of one text are two.
     ///
     /// - Throws: ``LoveseatError``: `unsupported` for a replicator that only pulls; `notOpen` if the collection is not in the
@@ -65,7 +65,7 @@ extension Replicator {
     }
 }
 
-/// Compares a collection with what is known to be at the peer.
+/// Compares a collection with the revisions that the peer is known to have.
 struct PendingDocuments {
     let setup: ReplicationSetup
     let handle: CollectionHandle
@@ -96,11 +96,11 @@ struct PendingDocuments {
         rules = setup.rules[0]
     }
 
-    /// What the next push assumes to be at the peer.
+    /// The assumptions of the next push about the peer.
     struct Known {
         /// The local sequences that the checkpoint covers.
         let completed: SequenceSet
-        /// Whether marks of what the peer has count (docs/decisions/0006-lost-commits.md).
+        /// Whether marks for the peer count (docs/decisions/0006-lost-commits.md).
         let believesMarks: Bool
 
         func covers(_ record: DocumentRecord) -> Bool { completed.contains(record.sequence) }

@@ -6,7 +6,7 @@ import LoveseatStorage
 import Synchronization
 
 extension Replicator {
-    /// Runs from a start to the stop that follows it.
+    /// Runs from a start to the next stop.
     func run(_ reset: ActivePlan.Reset) async {
         LogDomain.replicator.log(.info, "\(self): starting\(reset != .none ? " anew" : "")")
         let error = await attempts(reset)
@@ -186,13 +186,13 @@ extension Replicator {
         }
     }
 
-    /// Keeps what the user should know of the peer.
+    /// Keeps a message about the peer for the user.
     func notify(_ text: String) {
         state.withLock { $0.notice = text }
         LogDomain.replicator.log(.warning, "\(self): \(text)")
     }
 
-    /// What the user should know of the peer; nil for nothing.
+    /// A message about the peer for the user; nil if there is none.
     package var notice: String? { state.withLock { $0.notice } }
 
     private func log(_ event: DocumentEvent, _ name: CollectionName) {

@@ -32,8 +32,7 @@ public enum SyncState: Hashable, Sendable {
 extension Replicator {
     /// Returns whether the peer has a document as this database has it, and if not, why.
     ///
-    /// The answer is what this database knows; the peer is not asked. The push filter may be called. This call blocks
-    /// the thread while it reads.
+    /// The answer is from this database; the peer is not asked. The push filter may be called. This call blocks the thread while it reads.
     ///
     /// - Throws: ``LoveseatError``: `notOpen` if the collection is not in the configuration, or was deleted or closed.
     public func syncState(of documentID: String, collection: Collection) throws(LoveseatError)

@@ -34,7 +34,7 @@ public final class Replicator: Sendable {
         var statusFeeds = FeedSet<Status>()
         var documentFeeds = FeedSet<DocumentReplication>()
         var blobFeeds = FeedSet<BlobTransfer>()
-        /// What the user should know of the peer.
+        /// A message about the peer for the user.
         var notice: String?
     }
 

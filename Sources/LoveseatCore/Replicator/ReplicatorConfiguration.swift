@@ -64,7 +64,8 @@ public struct ReplicatorConfiguration: Sendable {
     /// ``acceptOnlySelfSignedServerCertificate`` and ``rootCertificates``.
     public var pinnedServerCertificate: TLSCertificate?
     /// Pins the server by the SHA-256 fingerprint of its certificate instead of the certificate itself: 64 hexadecimal digits, with or
-    /// without colons. The 40 digits of a SHA-1 fingerprint are accepted too, which is what peers of Couchbase Lite 1 show. The default is nil. ``pinnedServerCertificate`` takes precedence.
+    /// without colons. The 40 digits of a SHA-1 fingerprint, which peers of Couchbase Lite 1 show, are accepted too. The default is nil.
+    /// ``pinnedServerCertificate`` takes precedence.
     public var pinnedServerFingerprint: String?
     /// Whether servers with a self-signed certificate are accepted, and no others. The default is false.
     ///
@@ -119,7 +120,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// levels are zlib's and take several times as long. On a fast network, 0 saves a fifth of the receiver's processor time.
     public var compressionLevel = defaultCompressionLevel
 
-    /// Whether lists of tasks show the replicator. False where they show what it works for.
+    /// Whether lists of tasks show the replicator. False if they show its owner instead.
     package var isListed = true
 
     private var chosenAttempts: UInt?

@@ -18,10 +18,10 @@ extension Database {
     /// This call blocks the thread. In async code, ``read(_:)-1eek`` takes its place.
     ///
     /// - Parameter body: Runs on the calling thread. The transaction can be used only until the closure returns.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; ``LoveseatError``: `notOpen`, `busy` if the transaction could not begin within
-    ///   ``DatabaseConfiguration/busyTimeout``, `transactionNotClosed` inside the closure of another transaction of this
-    ///   database, an error of the disk.
+    /// - Returns: The closure's result.
+    /// - Throws: The error that the closure throws; ``LoveseatError``: `notOpen`, `busy` if the transaction could not begin within
+    ///   ``DatabaseConfiguration/busyTimeout``, `transactionNotClosed` inside the closure of another transaction of this database, an error
+    ///   of the disk.
     public func read<T>(_ body: (ReadTransaction) throws -> T) throws -> T {
         let opened = try opened
         return try Self.mappingStorageErrors {
@@ -33,10 +33,10 @@ extension Database {
     ///
     /// - Parameter body: Runs on one of the database's own threads, within the calling task. The transaction can be used only until the
     ///   closure returns.
-    /// - Returns: What the closure returns.
-    /// - Throws: As ``read(_:)-8zqyx``, and `CancellationError` if the task is cancelled before the closure has read what it reads.
-    ///   The call of the transaction that runs at that moment is interrupted, and later calls throw. A closure that catches these
-    ///   errors decides for itself what to return or throw.
+    /// - Returns: The closure's result.
+    /// - Throws: As ``read(_:)-8zqyx``, and `CancellationError` if the task is cancelled before the closure has finished reading. The call
+    ///   of the transaction that runs at that moment is interrupted, and later calls throw. A closure that catches these errors decides for
+    ///   itself what to return or throw.
     public func read<T: Sendable>(_ body: @Sendable (ReadTransaction) throws -> T) async throws -> T {
         let opened = try opened
         do {
@@ -66,11 +66,11 @@ extension Database {
     /// This call blocks the thread. In async code, ``write(_:)-k9lk`` takes its place.
     ///
     /// - Parameter body: Runs on the calling thread. The transaction can be used only until the closure returns.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; then nothing was stored, although documents that the closure saved carry the revision IDs
-    ///   that they would have got. ``LoveseatError``: `notOpen`, `busy` if the transaction could not begin within
-    ///   ``DatabaseConfiguration/busyTimeout``, `transactionNotClosed` inside the closure of another transaction of this
-    ///   database, `notWriteable`, an error of the disk.
+    /// - Returns: The closure's result.
+    /// - Throws: The error that the closure throws; then nothing was stored, although documents that the closure saved carry the revision
+    ///   IDs that they would have got. ``LoveseatError``: `notOpen`, `busy` if the transaction could not begin within
+    ///   ``DatabaseConfiguration/busyTimeout``, `transactionNotClosed` inside the closure of another transaction of this database,
+    ///   `notWriteable`, an error of the disk.
     @discardableResult
     public func write<T>(_ body: (WriteTransaction) throws -> T) throws -> T {
         let opened = try opened
@@ -87,7 +87,7 @@ extension Database {
     ///
     /// - Parameter body: Runs on one of the database's own threads, within the calling task. The transaction can be used only until the
     ///   closure returns.
-    /// - Returns: What the closure returns.
+    /// - Returns: The closure's result.
     /// - Throws: As ``write(_:)-8w0u2``, and `CancellationError` if the task is cancelled before the closure begins; then nothing was
     ///   changed. A closure that has begun is not interrupted; it may check `Task.isCancelled`, and throw.
     @discardableResult

@@ -29,7 +29,7 @@ extension ReadTransaction {
     /// Some hundred documents are read at a time, up to 1 MB. If the closure changes documents, as in a ``WriteTransaction``, the change
     /// is seen when the document has not been read yet.
     ///
-    /// - Throws: What the closure throws; otherwise as `documents(_:)` of ``Collection``.
+    /// - Throws: The error that the closure throws; otherwise as `documents(_:)` of ``Collection``.
     public func forEachDocument(
         _ listing: DocumentListing = .all,
         in collection: Collection,

@@ -70,8 +70,8 @@ extension WriteTransaction {
     /// Changes a document. If the closure changes nothing, nothing is saved, and there is no new revision.
     ///
     /// - Returns: The document as it was saved.
-    /// - Throws: What `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not exist;
-    ///   otherwise as ``Collection/save(_:concurrencyControl:)-t2kq``.
+    /// - Throws: The error that `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not
+    ///   exist; otherwise as ``Collection/save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func update(
         id: some DocumentKey,
@@ -92,8 +92,8 @@ extension WriteTransaction {
     /// ``Collection/update(id:as:_:)``.
     ///
     /// - Returns: The value as it was saved.
-    /// - Throws: What `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not exist;
-    ///   `decodingError` if it does not fit the type; otherwise as ``Collection/save(_:concurrencyControl:)-t2kq``.
+    /// - Throws: The error that `change` throws, and then the document is not saved; ``LoveseatError``: `notFound` if the document does not
+    ///   exist; `decodingError` if it does not fit the type; otherwise as ``Collection/save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func update<T: Codable>(
         id: some DocumentKey,

@@ -107,7 +107,7 @@ public final class WriteTransaction: ReadTransaction {
         try setExpiration(of: id, in: collection, at: expiration.map(\.expirationTime))
     }
 
-    /// The same with milliseconds since 1970.
+    /// Sets an expiration in milliseconds since 1970.
     func setExpiration(of id: String, in collection: Collection, at time: Int64?) throws(LoveseatError) {
         try require(collection)
         guard try write({ try $0.setExpiration(id, in: collection.handle, at: time) }) else {

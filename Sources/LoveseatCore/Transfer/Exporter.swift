@@ -3,7 +3,7 @@ import LoveseatAssertions
 package import LoveseatModel
 import LoveseatStorage
 
-/// Writes what a database holds as JSON lines, which `import` reads (docs/limits.md, "Export and import").
+/// Writes the contents of a database as JSON lines, which `import` reads (docs/limits.md, "Export and import").
 package struct Exporter {
     private static let page = 500
     private static let pageBytes = 8 << 20
@@ -123,7 +123,7 @@ package struct Exporter {
                 digests += BlobReference.all(in: body).map(\.digest)
             }
         }
-        // In a tree they have no order of their own.
+        // In a tree, the blobs have no order.
         if writesRevisions { digests.sort { $0.hexadecimalText < $1.hexadecimalText } }
         var isMissing = false
         for digest in digests {

@@ -11,7 +11,7 @@ package struct ImportedDocument: Sendable {
     private let body: JSONText
     /// When it expires, in milliseconds since 1970.
     private var expires: Int64?
-    /// Whether a peer gave it what `save` refuses.
+    /// Whether it has an ID, name or size that `save` refuses, because a peer gave it that.
     private var isOnlyOfPeers = false
     private var revisions: ArchivedRevisions?
 
@@ -97,12 +97,12 @@ package struct ImportedDocument: Sendable {
     }
 }
 
-/// What became of an imported document.
+/// The outcome for an imported document.
 package enum ImportOutcome: Hashable, Sendable {
     case saved
-    /// It is here with the same properties.
+    /// The document is here with the same properties.
     case unchanged
-    /// It is here with other properties, and was not saved.
+    /// The document is here with other properties, and was not saved.
     case differs
 }
 
@@ -124,7 +124,8 @@ extension WriteTransaction {
         try write { $0.newestSequence(collection.handle) }
     }
 
-    /// Saves an imported document, unless it is here with the same properties. `replaces`: also if it is here with other ones.
+    /// Saves an imported document, unless it is here with the same properties. `replaces`: whether to save it if it is here with other
+    /// properties.
     ///
     /// - Throws: As ``save(_:in:concurrencyControl:)-6vn8v``.
     package func save(imported document: ImportedDocument, in collection: Collection, replaces: Bool)

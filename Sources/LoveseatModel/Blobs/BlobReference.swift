@@ -104,10 +104,10 @@ public struct BlobReference: Hashable, Sendable {
         return value
     }
 
-    /// Every blob that a body refers to, each digest once: also by an `_attachments` table, as apps of the 1.x kind do.
+    /// Every blob that a body refers to, each digest once. This includes an `_attachments` table, as 1.x apps make them.
     package static func all(in text: JSONText) -> [BlobReference] {
-        // Most documents have none, and a search for words is a hundred times faster than an index. An escape could hide
-        // a word, so text with escapes is looked at properly.
+        // Most documents have none, and a search for words is a hundred times faster than an index. An escape could hide a word, so text
+        // with escapes is parsed.
         guard text.bytes.contains("@type", "_attachments", "\\u") else { return [] }
         var found: [BlobReference] = []
         let root = JSONElement(text)

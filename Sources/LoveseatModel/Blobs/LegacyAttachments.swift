@@ -3,8 +3,8 @@
 extension JSONText {
     private static let table = "_attachments"
 
-    /// A canonical body to be stored in place of another one: with that one's attachments, unless it names any itself. A body
-    /// that names none, `"_attachments": {}`, has none.
+    /// A canonical body to be stored in place of an older one: with the older one's attachments, unless the body has a table itself. An
+    /// empty table, `"_attachments": {}`, removes them.
     package func keepingAttachments(of old: JSONText?) -> JSONText {
         if bytes.containsString(beginningWith: "_attachments"), let own = JSONElement(self)[Self.table] {
             guard own.kind == .object, own.count == 0 else { return self }

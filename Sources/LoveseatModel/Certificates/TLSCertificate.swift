@@ -3,7 +3,7 @@ public struct TLSCertificate: Hashable, Sendable {
     /// The certificate's DER encoding.
     public let derBytes: [UInt8]
 
-    /// Takes bytes that were found to be a certificate.
+    /// Takes bytes that are known to be a certificate.
     package init(checked derBytes: [UInt8]) { self.derBytes = derBytes }
 
     /// The certificate as PEM text (RFC 7468).
@@ -17,13 +17,12 @@ public struct TLSCertificate: Hashable, Sendable {
         return text + "-----END CERTIFICATE-----\n"
     }
 
-    /// A SHA-256 fingerprint as certificates tell theirs, which somebody wrote with or without colons, in any case; nil if
-    /// it is none.
+    /// Reads a SHA-256 fingerprint, written with or without colons, in either case; nil if the text is not one.
     package static func fingerprint(reading text: String) -> String? {
         pin(reading: text).flatMap { $0.utf8.count == 64 ? $0 : nil }
     }
 
-    /// A SHA-256 or SHA-1 fingerprint, written in the same forms; nil if it is neither.
+    /// Reads a SHA-256 or SHA-1 fingerprint, written in the same forms; nil if the text is neither.
     package static func pin(reading text: String) -> String? {
         let digits = text.lowercased().filter { $0 != ":" }
         let isHexadecimal = digits.utf8.allSatisfy {

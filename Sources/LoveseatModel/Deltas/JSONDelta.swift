@@ -6,14 +6,14 @@ package enum JSONDelta {
         case corrupt
     }
 
-    /// What turns `old` into `new`; an empty object if they are the same.
+    /// The delta that turns `old` into `new`; an empty object if they are the same.
     package static func create(from old: JSONValue, to new: JSONValue) -> JSONValue {
         if isSame(old, new) { return [:] }
         if let delta = nested(old, new) { return delta }
         return .array([new])
     }
 
-    /// The document that `delta` makes of `old`.
+    /// The document that results from `old` by `delta`.
     package static func apply(_ delta: JSONValue, to old: JSONValue) throws(Failure) -> JSONValue {
         switch delta {
         case .object, .array: break
@@ -69,7 +69,7 @@ package enum JSONDelta {
         }
     }
 
-    /// Numbers differ also where only their texts do.
+    /// Whether two values are the same. Numbers differ even if only their texts do.
     package static func isSame(_ lhs: JSONValue, _ rhs: JSONValue) -> Bool {
         switch (lhs, rhs) {
         case (.number(let lhs), .number(let rhs)): return lhs.text == rhs.text
@@ -149,7 +149,7 @@ package enum JSONDelta {
         return result + (cut?.items ?? [])
     }
 
-    /// A number written the one way that it can be.
+    /// Reads a number written in the one form that it can have.
     private static func position(_ text: Substring) -> Int? {
         Int(text).flatMap { $0 >= 0 && String($0) == text ? $0 : nil }
     }

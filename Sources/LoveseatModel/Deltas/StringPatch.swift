@@ -2,7 +2,7 @@
 enum StringPatch {
     /// New strings shorter than this, in bytes, are sent whole.
     private static let minimumBytes = 60
-    /// More differences than this are not worth the time it takes to find them.
+    /// The maximum number of differences that are searched for. Finding more takes too long.
     private static let maximumEdits = 400
 
     /// The operations; nil if the new string itself is not longer.
@@ -101,14 +101,14 @@ enum StringPatch {
 enum ShortestEdit {
     typealias Scalars = ArraySlice<Unicode.Scalar>
 
-    /// What stays, and then goes, and then comes in its place.
+    /// Scalars that stay, followed by scalars that are removed, and those that are inserted in their place.
     struct Edit: Equatable {
         var kept: Scalars
         var removed: Scalars
         var inserted: Scalars
     }
 
-    /// The edits in order. If there are more than `limit` single ones, everything is one edit.
+    /// The edits in order. If there are more than `limit` single ones, everything becomes one edit.
     static func between(_ old: Scalars, _ new: Scalars, atMost limit: Int) -> [Edit] {
         if old.isEmpty, new.isEmpty { return [] }
         let all = Edit(kept: old.prefix(0), removed: old, inserted: new)

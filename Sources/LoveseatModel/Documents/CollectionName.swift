@@ -68,7 +68,7 @@ package enum DocumentID {
             && id.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
-    /// Whether a peer may send it: 1 to 255 bytes.
+    /// Whether a peer may send this ID: 1 to 255 bytes, without a NUL.
     package static func isValidOnWire(_ id: String) -> Bool {
         (1...255).contains(id.utf8.count) && id.utf8.allSatisfy { $0 != 0 }
     }

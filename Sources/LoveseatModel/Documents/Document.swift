@@ -74,7 +74,7 @@ public struct Document: Sendable {
 
     /// A document as it was read.
     ///
-    /// `indexed`: the body's element, if somebody has indexed it already.
+    /// `indexed`: the body's element, if it has been indexed already.
     package init(
         id: String,
         revisionID: RevisionID?,
@@ -127,7 +127,7 @@ public struct Document: Sendable {
         }
     }
 
-    /// The properties for reading only, each decoded when it is asked for. Use it for nested values of large documents.
+    /// The properties for reading only, each decoded when it is read. Use it for nested values of large documents.
     public var element: JSONElement {
         switch content {
         case .stored(let text): text.element

@@ -1,5 +1,5 @@
-/// Text that is equal to other text only if all its bytes are, as SQLite and peers compare the IDs of documents. Strings are equal as well
-/// if they are only composed in another way: "é" is one character, or an "e" and an accent.
+/// Text that is equal to other text only if all its bytes are, as SQLite and peers compare the IDs of documents. Strings are equal even if
+/// they are only composed in another way: "é" is one character, or an "e" and an accent.
 package struct ExactText: Hashable, Sendable, Comparable, ExpressibleByStringLiteral {
     package let text: String
 
@@ -12,7 +12,7 @@ package struct ExactText: Hashable, Sendable, Comparable, ExpressibleByStringLit
 }
 
 extension String {
-    /// Whether all bytes are equal. Swift's own `==` also equates what only looks the same.
+    /// Whether all bytes are equal. Swift's own `==` also equates texts that only look the same.
     package func isExactly(_ other: String) -> Bool {
         var (one, other) = (self, other)
         return one.withUTF8 { one in
@@ -72,7 +72,8 @@ extension String? {
     }
 }
 
-/// Values by the IDs of documents. Not a type of its own: it would not be specialized in other modules, and each change of a value would allocate.
+/// Values by the IDs of documents. It is not a type, because that would not be specialized in other modules, and each change of a value
+/// would allocate.
 package typealias DocumentMap<Value> = [ExactText: Value]
 
 /// The IDs of documents.

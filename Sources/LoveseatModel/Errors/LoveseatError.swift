@@ -139,11 +139,11 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         public static let encodingError = Code(18002)
     }
 
-    /// The error of a document that the app's pull filter leaves out.
+    /// The error for a document that the app's pull filter leaves out.
     package static let rejectedByPullFilter = LoveseatError(.httpForbidden, "rejected by the pull filter")
 
-    /// Whether a peer refused a document so that it is not sent again before it changes, or is asked for: the peer may not have it, or
-    /// does not take so large a document.
+    /// Whether a peer's refusal of a document is final, so that it is not sent again before it changes or is requested: the peer may not
+    /// have it, or does not take so large a document.
     package var isFinalRefusal: Bool { code == .httpForbidden || code == Code(10_413) }
 
     /// The kind of the error.
@@ -162,9 +162,9 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
         self.message = message
     }
 
-    /// The error for text that is not JSON, or not what a document may be.
+    /// The error for text that is not JSON, or not valid as a document.
     ///
-    /// `context`: what the text is of, for the message; nil for nothing beside the reason.
+    /// `context`: the origin of the text, for the message; nil for the reason alone.
     package init(_ problem: JSONError, in context: String? = nil) {
         self.init(.invalidJSON, (context.map { "\($0): " } ?? "") + problem.description)
         jsonError = problem

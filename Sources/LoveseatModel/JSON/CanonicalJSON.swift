@@ -1,6 +1,6 @@
 import LoveseatAssertions
 
-/// The one byte form that revision digests are taken of.
+/// Writes the one byte form from which revision digests are computed.
 ///
 /// No white space; keys sorted by their UTF-8 bytes; only quote, backslash, control characters and U+007F escaped;
 /// integers in decimal; doubles in their shortest form that reads back the same.
@@ -67,7 +67,7 @@ struct CanonicalJSONWriter {
             if case .double = number { return refuse(.numberTooLarge) }
             return refuse(.invalidNumber)
         }
-        // One that a peer sent stays as it came.
+        // A number that a peer sent keeps its text.
         if problem == nil, !number.double.isFinite { problem = JSONError(.numberTooLarge, at: bytes.count) }
         bytes.append(contentsOf: number.canonicalText.utf8)
     }
@@ -76,7 +76,7 @@ struct CanonicalJSONWriter {
 
     mutating func append(_ byte: UInt8) { bytes.append(byte) }
 
-    /// Appends a part of another's text, and takes over its problem.
+    /// Appends a part of another writer's text, and takes over its problem.
     mutating func append(_ other: CanonicalJSONWriter, _ range: Range<Int>) {
         bytes.append(contentsOf: other.bytes[range])
         if problem == nil { problem = other.problem }
@@ -87,7 +87,7 @@ struct CanonicalJSONWriter {
         bytes.append(UInt8(ascii: ":"))
     }
 
-    /// Writes a number of checked text.
+    /// Writes a number from validated text.
     mutating func write(number text: UnsafeBufferPointer<UInt8>) {
         if JSONNumber.isShortestDecimal(text) { return append(text) }
         let number = JSONNumber(scanned: String(decoding: text, as: UTF8.self))

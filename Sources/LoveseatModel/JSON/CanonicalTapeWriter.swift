@@ -1,4 +1,4 @@
-/// Writes the canonical form of indexed text straight from its tape. What is canonical already is copied.
+/// Writes the canonical form of indexed text straight from its tape. Parts that are canonical already are copied.
 struct CanonicalTapeWriter {
     private let text: UnsafeBufferPointer<UInt8>
     private let tape: UnsafeBufferPointer<UInt64>
@@ -45,8 +45,8 @@ struct CanonicalTapeWriter {
         return UnsafeBufferPointer(rebasing: text[start - 1..<start + JSONTape.length(word) + 1])
     }
 
-    /// Whether the text of an integer is its canonical form: that of -0 is not, and one with more than 308 digits may be
-    /// beyond the range of a double.
+    /// Whether the text of an integer is its canonical form. The text of -0 is not, and one with more than 308 digits may be beyond the
+    /// range of a double.
     private func isCanonicalInteger(_ word: UInt64) -> Bool {
         let length = JSONTape.length(word)
         return length <= 308 && (length != 2 || !raw(word).elementsEqual("-0".utf8))

@@ -2,7 +2,7 @@
 package struct ISO8601Time: Hashable, Sendable {
     /// Whole seconds since 1970 in UTC, rounded down.
     package var seconds: Int64
-    /// The rest, in units of which there are ``fractionsPerSecond``.
+    /// The fraction of a second, in units of which there are ``fractionsPerSecond``.
     package var fraction: Int64
     package var fractionsPerSecond: Int64
 
@@ -24,7 +24,7 @@ package struct ISO8601Time: Hashable, Sendable {
         guard Self.range.contains(seconds) else { return nil }
     }
 
-    /// Reads a date and a time of the day, with or without a fraction, and `Z` or a distance from UTC. Of a fraction, nine digits count.
+    /// Reads a date and a time of the day, with or without a fraction, and `Z` or an offset from UTC. Of a fraction, nine digits count.
     ///
     /// Nil for anything else, and for a date that the calendar does not have.
     package init?(_ text: String) {

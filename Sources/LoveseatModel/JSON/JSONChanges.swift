@@ -1,7 +1,7 @@
 extension JSONObject {
-    /// Returns this object with what a type changed of it, or nil if the type changed nothing.
+    /// Returns this object with the changes that a type made to it, or nil if the type changed nothing.
     ///
-    /// Members that the type does not know, at any depth, and values that it did not change stay as they are, also in their text.
+    /// Members that the type does not know, at any depth, and values that it did not change keep their text.
     ///
     /// `before`: the object as the type writes it unchanged. `after`: as the type writes it after the change.
     package func applying(changesFrom before: JSONObject, to after: JSONObject) -> JSONObject? {
@@ -37,22 +37,24 @@ extension JSONValue {
     }
 }
 
-/// The elements of an array, matched between what is stored, what a type writes of that, and what it writes after a change.
+/// The elements of an array, matched between the stored array, the one that a type writes from it, and the one that it writes after a
+/// change.
 ///
-/// What a type writes may be in another order than what is stored, as that of a set is, and may lack elements that the type cannot
-/// read. An element that was changed has lost what it could be recognised by: `Documents.md` says how it is matched.
+/// The array that a type writes may have another order than the stored one, as that of a set has, and may lack elements that the type
+/// cannot read. A changed element no longer has the content by which it could be recognised: `Documents.md` says how it is matched.
 private struct ArrayChanges {
     let stored: [Item]
     let before: [Item]
     let after: [Item]
     private let arePairs: Bool
 
-    /// An element; or, of a dictionary whose keys are not strings, which is an array of keys and values in turn, a key with its value.
+    /// An element. In a dictionary whose keys are not strings, which is an array of alternating keys and values, it is a key with its
+    /// value.
     struct Item: Hashable {
         var key: JSONValue?
         var value: JSONValue
 
-        /// What names the element: the key of a dictionary, or a property `id`.
+        /// The name of the element: the key of a dictionary, or a property `id`.
         var identity: JSONValue? {
             if let key { return key }
             guard case .object(let members) = value else { return nil }
@@ -89,7 +91,7 @@ private struct ArrayChanges {
     func merged() -> [JSONValue] {
         let origins = origins()
         let matches = matches()
-        // Stored elements that the type did not write stay behind the element that they are behind now.
+        // Stored elements that the type did not write stay after the element that they follow now.
         let known = Set(origins.compactMap { $0 })
         let kept = Set(matches.compactMap { $0.flatMap { origins[$0] } })
         var (first, behind) = ([Int](), [Int: [Int]]())
@@ -126,9 +128,9 @@ private struct ArrayChanges {
         return result
     }
 
-    // MARK: What a type wrote, and what it read that from
+    // MARK: Elements that a type wrote, and those that it read
 
-    /// For each element that the type wrote before the change, the stored one that it was read from.
+    /// For each element that the type wrote before the change, the stored element from which it was read.
     private func origins() -> [Int?] {
         let known = before.reduce(into: Set<ExactText>()) { $0.formUnion($1.names) }
         if before.count == stored.count, zip(before, stored).allSatisfy({ $0.fits($1, knowing: known) }) {
@@ -140,7 +142,7 @@ private struct ArrayChanges {
             origins[index] = origin
             isFree[origin] = false
         }
-        // The same text first, which also is the quick way for scalars.
+        // The same text is tried first, which is also fast for scalars.
         var places: [Item: [Int]] = [:]
         var holders: [Member: [Int]] = [:]
         for (index, item) in stored.enumerated().reversed() { places[item, default: []].append(index) }
@@ -166,19 +168,20 @@ private struct ArrayChanges {
             }
         }
         if trials == 0 { return origins }
-        // A type that writes other values than it has read.
+        // The type writes other values than it has read.
         let rest = before.indices.filter { origins[$0] == nil }
         let free = stored.indices.filter { isFree[$0] }
         if rest.count == free.count { for (index, place) in zip(rest, free) { connect(index, place) } }
         return origins
     }
 
-    /// Comparing thousands of elements with each other would take too long: beyond this, they are taken for new.
+    /// The maximum number of comparisons. Comparing thousands of elements with each other would take too long: beyond this, they count as
+    /// new.
     private static let maximumTrials = 4_000_000
 
-    // MARK: What a type wrote before and after
+    // MARK: Elements before and after the change
 
-    /// For each element after the change, the one before it.
+    /// For each element after the change, the element before it.
     private func matches() -> [Int?] {
         var matches = [Int?](repeating: nil, count: after.count)
         var isFree = [Bool](repeating: true, count: before.count)
@@ -257,7 +260,7 @@ private struct ArrayChanges {
                 places.remove(at: other)
                 connect(index, place)
             }
-            // Elements are added at the end more often than elsewhere. Of those that were removed, nobody knows which.
+            // Elements are added at the end more often than elsewhere. Which of several elements was removed is not known.
             guard rest.count >= places.count else { continue }
             for (index, place) in zip(rest, places) where after[index].may(be: before[place]) {
                 connect(index, place)
@@ -285,9 +288,9 @@ extension ArrayChanges.Item {
 
     fileprivate var names: [ExactText] { value.object?.keys.map { ExactText($0) } ?? [] }
 
-    /// Whether a type may have read this from a stored element.
+    /// Whether a type may have read this element from a stored one.
     ///
-    /// `known`: names that the type knows, as far as one can see. It would have written those that are stored.
+    /// `known`: names that the type seems to know. It would have written those that are stored.
     fileprivate func fits(_ stored: Self, knowing known: Set<ExactText> = []) -> Bool {
         if let key, let other = stored.key, !key.fits(other) { return false }
         guard value.fits(stored.value) else { return false }
@@ -295,7 +298,7 @@ extension ArrayChanges.Item {
         return known.allSatisfy { own[$0.text] != nil || other[$0.text] ?? .null == .null }
     }
 
-    /// Whether this may be the other after a change: things with different names are different things.
+    /// Whether this may be the other element after a change. Elements with different names are different elements.
     fileprivate func may(be other: Self) -> Bool {
         guard let own = identity, let others = other.identity else { return true }
         return own == others

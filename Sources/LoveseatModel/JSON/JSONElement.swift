@@ -53,7 +53,7 @@ public struct JSONElement: Sendable {
         self.init(source: Source(bytes: bytes, tape: tape), index: 0)
     }
 
-    /// Validates and indexes text whose parts are judged one by one: one that is nested too deeply does not concern the others.
+    /// Validates and indexes text whose parts are checked one by one: a part that is nested too deeply does not affect the others.
     ///
     /// - Returns: also whether something is nested more deeply than the limits allow. It must not be decoded:
     ///   ``isNested(deeperThan:)``.
@@ -70,7 +70,7 @@ public struct JSONElement: Sendable {
     public init(_ text: JSONText) {
         // Checked text scans again under any limits at least as wide as those it was checked with.
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
-        // Text of a database is checked when it is read as a document; elsewhere, if it was damaged there, this is null.
+        // Text in a database is validated when it is read as a document. Elsewhere, damaged text becomes null.
         self = (try? JSONElement(scanning: text.bytes, limits: limits)) ?? .null
     }
 
@@ -295,7 +295,7 @@ public struct JSONElement: Sendable {
     ) {
         source.bytes.withUnsafeBufferPointer { text in
             source.tape.withUnsafeBufferPointer { tape in
-                // What is left of an object without some of its members is on the first level.
+                // An object without some of its members takes up the first level.
                 let isWhole = names.isEmpty || kind != .object
                 var writer = CanonicalTapeWriter(
                     text: text,

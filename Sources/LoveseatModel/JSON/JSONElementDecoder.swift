@@ -1,8 +1,8 @@
 extension JSONElement {
     /// Decodes a type straight from the text, with no dictionary in between.
     ///
-    /// `added`: members that the object has beside its own, and instead of those of the same keys. `listsAdded`: whether a type that asks for
-    /// all keys, such as a dictionary, gets those of `added`, too.
+    /// `added`: further members of the object, which replace those with the same keys. `listsAdded`: whether a type that asks for all keys,
+    /// such as a dictionary, gets those of `added`, too.
     package func decode<T: Decodable>(
         _ type: T.Type,
         hooks: JSONCodingHooks = .none,
@@ -16,9 +16,9 @@ extension JSONElement {
 private struct ElementDecoder: Decoder, SingleValueDecodingContainer {
     let element: JSONElement
     let hooks: JSONCodingHooks
-    /// Members that the outermost object has beside its own.
+    /// Further members of the outermost object.
     var added: [ExactText: JSONElement] = [:]
-    /// Whether these are among the keys of the object for a type that asks for all.
+    /// Whether the keys of these are listed for a type that asks for all keys.
     var listsAdded = true
     /// The path of the value that contains this one, and the position in it if that is an array. Arrays are long, so that the
     /// whole path is only made for an error.
@@ -178,7 +178,7 @@ private struct KeyedElements<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder() throws -> any Decoder { superDecoder(SuperKey()) }
     func superDecoder(forKey key: Key) throws -> any Decoder { superDecoder(key) }
 
-    /// A superclass that is not there is null, as with Foundation's decoder.
+    /// A missing superclass is null, as with Foundation's decoder.
     private func superDecoder(_ key: some CodingKey) -> any Decoder {
         decoder.nested(element(key.stringValue) ?? .null, key)
     }

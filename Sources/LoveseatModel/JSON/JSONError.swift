@@ -73,7 +73,7 @@ public struct JSONLimits: Hashable, Sendable {
 
     /// The default limits: 128 levels, 64 MiB, duplicate keys allowed.
     public static let standard = JSONLimits()
-    /// For text that has documents in it, some levels down, whose own depth is judged by itself.
+    /// The limits for text that contains documents some levels down, whose own depth is checked separately.
     package static let envelope = JSONLimits(maximumDepth: standard.maximumDepth + 8)
 
     /// The same limits without one for nesting.

@@ -38,8 +38,8 @@ public enum JSONNumber: Hashable, Sendable {
         self = .double(value)
     }
 
-    /// Whether checked text is what ``text`` gives back of its number: of at most 15 digits each is the shortest form, if it is
-    /// written without an exponent and has no zeros to spare. False for numbers of which that is harder to see.
+    /// Whether validated text is already the ``text`` of its number. Up to 15 digits are the shortest form, if they are written without an
+    /// exponent and without superfluous zeros. False for numbers for which this is harder to decide.
     static func isShortestDecimal(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         let digits = text.first == UInt8(ascii: "-") ? text[1...] : text[...]
         guard digits.count <= 16, let point = digits.firstIndex(of: UInt8(ascii: ".")),
@@ -52,7 +52,7 @@ public enum JSONNumber: Hashable, Sendable {
         return digits[..<point].contains { $0 != 0x30 } || fraction.prefix { $0 == 0x30 }.count <= 3
     }
 
-    /// The digits of a number, without those that only give its size.
+    /// The significant digits of a number: those that do not only scale it.
     private static func significantDigits(_ text: some StringProtocol) -> [UInt8] {
         let mantissa = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
         let digits = mantissa.filter { $0 &- 0x30 <= 9 }.drop { $0 == 0x30 }

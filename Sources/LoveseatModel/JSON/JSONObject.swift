@@ -22,7 +22,7 @@ public struct JSONObject: Hashable, Sendable {
     /// Creates an object from keys and values. `combine` gets the values of a key that occurs twice, and returns the
     /// one to keep.
     ///
-    /// - Throws: What `combine` throws.
+    /// - Throws: The error that `combine` throws.
     public init(
         _ members: some Sequence<(key: String, value: JSONValue)>,
         uniquingKeysWith combine: (JSONValue, JSONValue) throws -> JSONValue
@@ -36,7 +36,7 @@ public struct JSONObject: Hashable, Sendable {
     /// Creates an object from keys and values. `combine` gets the values of a key that occurs twice, and returns the
     /// one to keep.
     ///
-    /// - Throws: What `combine` throws.
+    /// - Throws: The error that `combine` throws.
     public init(
         _ members: some Sequence<(String, JSONValue)>,
         uniquingKeysWith combine: (JSONValue, JSONValue) throws -> JSONValue
@@ -72,14 +72,14 @@ public struct JSONObject: Hashable, Sendable {
     /// The members in the order of their keys' bytes.
     var sortedByBytes: [(key: String, value: JSONValue)] {
         var members = storage.map { (key: $0.key.text, value: $0.value) }
-        // In place: a sorted copy would count every reference once more.
+        // Sorted in place, since a sorted copy would count every reference once more.
         members.sort { $0.key.bytesPrecede($1.key) }
         return members
     }
 
     /// Returns an object with the same keys and transformed values.
     ///
-    /// - Throws: What `transform` throws.
+    /// - Throws: The error that `transform` throws.
     public func mapValues(_ transform: (JSONValue) throws -> JSONValue) rethrows -> JSONObject {
         var object = JSONObject()
         object.storage = try storage.mapValues(transform)
@@ -88,7 +88,7 @@ public struct JSONObject: Hashable, Sendable {
 
     /// Returns an object with the members for which the closure returns true.
     ///
-    /// - Throws: What the closure throws.
+    /// - Throws: The error that the closure throws.
     public func filter(_ isIncluded: (Element) throws -> Bool) rethrows -> JSONObject {
         var object = self
         object.storage = try storage.filter { try isIncluded(($0.key.text, $0.value)) }

@@ -1,7 +1,7 @@
 /// Checks that bytes are JSON (RFC 8259) and indexes them, in one pass.
 ///
-/// Works eight bytes at a time inside strings, never recurses, and touches nothing but its input, its tape and a
-/// stack that the depth limit bounds.
+/// It works eight bytes at a time inside strings, never recurses, and uses only its input, its tape and a stack that the depth limit
+/// bounds.
 struct JSONScanner {
     private let base: UnsafePointer<UInt8>
     private let end: Int
@@ -75,7 +75,7 @@ struct JSONScanner {
                 guard try openContainer(.object, closing: UInt8(ascii: "}")) else { return }
                 try scanKey()
             case UInt8(ascii: "["):
-                // An array without items is one, too.
+                // An array without items is a whole value, too.
                 guard try openContainer(.array, closing: UInt8(ascii: "]")) else { return }
             case UInt8(ascii: "t"):
                 try scanWord("true", .true)

@@ -1,4 +1,4 @@
-/// The compact index that one pass over the text leaves behind.
+/// The compact index that one pass over the text creates.
 ///
 /// One 64-bit word a value, in the order of the text, keys included; containers take two:
 /// ```

@@ -1,7 +1,7 @@
 extension JSONText {
-    /// Whether two bodies that came under one revision ID say the same.
+    /// Whether two bodies that came under one revision ID have the same content.
     ///
-    /// Peers write numbers in their own ways, and note of an attachment what is theirs: when it came, and whether it is compressed.
+    /// Peers write numbers in different forms, and note their own details of an attachment: when it came, and whether it is compressed.
     package func saysTheSame(as other: JSONText) -> Bool {
         bytes == other.bytes || Self.isSame(JSONElement(self).value, JSONElement(other).value, isRoot: true)
     }
@@ -32,7 +32,7 @@ extension JSONText {
         guard one.count == other.count else { return false }
         return one.allSatisfy { name, entry in
             guard let otherEntry = other[name] else { return false }
-            // The digest is that of the compressed bytes, of which there are many for one content.
+            // The digest is that of the compressed bytes, which may differ for the same content.
             if entry["encoding"] != nil || otherEntry["encoding"] != nil {
                 return entry["length"] == otherEntry["length"] && isSame(type: entry, otherEntry)
             }

@@ -21,7 +21,7 @@ public struct JSONText: Hashable, Sendable, CustomStringConvertible {
         try self.init(Array(string.utf8), limits: limits)
     }
 
-    /// Takes bytes that were checked before, such as those of the database.
+    /// Takes bytes that were validated before, such as those of the database.
     package init(trusted bytes: [UInt8]) { self.bytes = bytes }
 
     /// The text of an object without members, `{}`.

@@ -19,7 +19,7 @@ package struct JSONCodingHooks: Sendable {
 extension JSONText {
     /// Encodes straight to canonical text, with no dictionary in between.
     ///
-    /// - Throws: what the value throws, an `EncodingError`, or ``JSONError`` for what JSON cannot hold.
+    /// - Throws: the error that the value throws, an `EncodingError`, or ``JSONError`` for a value that JSON cannot hold.
     package init(encoding value: some Encodable, hooks: JSONCodingHooks = .none) throws {
         let stream = TextStream(hooks: hooks)
         try stream.encode(value, in: nil, outerPath: [], index: nil)
@@ -29,7 +29,7 @@ extension JSONText {
     }
 }
 
-/// Text that is being written. A nested container has a stream of its own, because a type may write to several containers in turn.
+/// Text that is being written. Each nested container has another stream, because a type may write to several containers in turn.
 private final class TextStream {
     var writer = CanonicalJSONWriter()
     /// Encoders whose text belongs into this text, in the order of their positions.
@@ -90,7 +90,7 @@ private final class TextEncoder: Encoder {
     private(set) var count = 0
     private let start: Int
     private var isClosed = false
-    /// The nested containers by their keys: one that is asked for again goes on.
+    /// The nested containers by their keys. One that is requested again continues.
     private var named: [ExactText: TextEncoder] = [:]
 
     init(_ stream: TextStream, outerPath: [any CodingKey], index: Int?, depth: Int) {
@@ -104,7 +104,7 @@ private final class TextEncoder: Encoder {
     var codingPath: [any CodingKey] { outerPath + (index.map { [IndexKey(index: $0)] } ?? []) }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-    /// Opens the container; asking again, as subclasses do, goes on with the same one.
+    /// Opens the container. A second request, as subclasses make it, continues with the same one.
     private func open(_ kind: Kind) {
         if self.kind != nil { return }
         self.kind = kind
@@ -149,7 +149,7 @@ private final class TextEncoder: Encoder {
             index: key == nil ? count : nil,
             depth: depth + 1
         )
-        // These calls cannot throw. What is written to an encoder that has ended is lost, as with Foundation's.
+        // These calls cannot throw. Values that are written to an encoder that has ended are lost, as with Foundation's.
         guard (try? beginMember()) != nil else { return encoder }
         if let key {
             stream.writer.write(key: key.stringValue)

@@ -2,7 +2,7 @@
 ///
 /// Their texts are written in the order of their bytes, so that equal values are equal texts.
 protocol UnorderedElements {
-    /// For each element what belongs to it, which stays together; nil if this encodes as an object.
+    /// The parts of each element, which stay together; nil if this encodes as an object.
     var unorderedElements: [[any Encodable]]? { get }
 }
 

@@ -7,10 +7,10 @@ extension [UInt8] {
         contains(word, word, word, inFront: true)
     }
 
-    /// Whether any of three short ASCII words occurs in the bytes. Quickest for words that begin with a rare character:
-    /// thirty-two bytes are skipped at once where no word's first one is among them.
+    /// Whether any of three short ASCII words occurs in the bytes. It is fastest for words that begin with a rare character: thirty-two
+    /// bytes are skipped at once if they contain no word's first character.
     ///
-    /// `inFront`: only where a quotation mark stands before it.
+    /// `inFront`: only after a quotation mark.
     package func contains(
         _ first: StaticString,
         _ second: StaticString,
@@ -33,7 +33,7 @@ extension [UInt8] {
                 if index + 32 <= text.count {
                     let bytes = text.loadUnaligned(fromByteOffset: index, as: SIMD32<UInt8>.self)
                     let isThere = (bytes .== allA) .| (bytes .== allB) .| (bytes .== allC)
-                    // `any` looks at one lane after another.
+                    // `any` tests one lane after another.
                     let lanes = unsafeBitCast(isThere, to: SIMD4<UInt64>.self)
                     if lanes[0] | lanes[1] | lanes[2] | lanes[3] == 0 { (index, end) = (end, end) }
                 }

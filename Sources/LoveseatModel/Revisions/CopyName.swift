@@ -4,7 +4,7 @@
 /// first), the first 5 bytes of the original's digest, the first 3 bytes of its origin's digest, and 8 bytes of a check: the SHA-1 of
 /// ``format``, the document ID, the 12 bytes before, and the ID of the hub's revision.
 package struct CopyName: Hashable, Sendable {
-    /// The beginning of what the check is made of. Another format of the name has another number here.
+    /// The beginning of the text from which the check is computed. Another format of the name has another number here.
     private static let format = "loveseat copy 1"
     private static let claimLength = 12
     private static let checkLength = 8
@@ -12,7 +12,7 @@ package struct CopyName: Hashable, Sendable {
     /// The 12 bytes in front of the check.
     private let claim: [UInt8]
 
-    /// Creates the name of a copy of a revision, each of which may be abbreviated.
+    /// Creates the name of a copy from its original and its origin, which may both be abbreviated.
     package init(original: RevisionID, origin: RevisionID) {
         let generation = stride(from: 24, through: 0, by: -8).map {
             UInt8(truncatingIfNeeded: original.generation >> UInt32($0))
@@ -20,7 +20,7 @@ package struct CopyName: Hashable, Sendable {
         claim = generation + original.leadingDigest(5) + origin.leadingDigest(3)
     }
 
-    /// Reads what a revision ID would say as the name of a copy; nil if it cannot be one. The check is not made.
+    /// Reads a revision ID as the name of a copy; nil if it cannot be one. The check is not verified.
     package init?(_ id: RevisionID) {
         guard id.digestLength == 2 * (Self.claimLength + Self.checkLength) else { return nil }
         let digest = id.leadingDigest(Self.claimLength)
@@ -39,7 +39,7 @@ package struct CopyName: Hashable, Sendable {
     /// Whether the name can be that of a copy of this revision.
     package func isOf(_ original: RevisionID) -> Bool { original.abbreviated == self.original }
 
-    /// Whether the name can be that of a copy of something on the line of this first revision.
+    /// Whether the name can be that of a copy from the line of this first revision.
     package func isOfLine(_ origin: RevisionID) -> Bool { origin.leadingDigest(3) == claim[9...].map { $0 } }
 
     /// The ID of the copy on top of a hub's revision.
@@ -70,7 +70,7 @@ extension RevisionID {
     /// The length of an original's abbreviated digest in a copy's name, in bytes.
     private static let abbreviation = 5
 
-    /// The ID as a copy's name says it.
+    /// The ID as it is abbreviated in the name of a copy.
     var abbreviated: RevisionID {
         RevisionID(generation: generation, digest: leadingDigest(Self.abbreviation))
     }

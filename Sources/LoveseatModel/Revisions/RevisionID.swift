@@ -1,8 +1,7 @@
 /// The ID of a revision of a document, such as `3-9f86d081884c7d65`: its generation, which is the number of edits, and
 /// a digest.
 ///
-/// IDs are ordered by generation, then by digest. The digest is opaque, because peers compute it in different ways and
-/// nobody verifies it.
+/// IDs are ordered by generation, then by digest. The digest is opaque, because peers compute it in different ways and do not verify it.
 public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
     /// The ID as text, such as `3-9f86d081884c7d65`.
     public let text: String
@@ -47,9 +46,9 @@ public struct RevisionID: Hashable, Sendable, CustomStringConvertible {
         return generation
     }
 
-    /// The longest digest, in characters.
+    /// The maximum length of a digest, in characters.
     static let maximumDigest = 256
-    /// What separates or quotes IDs in messages.
+    /// The characters that separate or quote IDs in messages.
     private static let unusable: [UInt8] = [
         UInt8(ascii: "\""), UInt8(ascii: ","), UInt8(ascii: "\\"),
     ]

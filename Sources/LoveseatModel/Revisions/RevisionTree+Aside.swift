@@ -1,4 +1,4 @@
-/// Revisions deep in lines that are kept outside of the tree, and put back when somebody asks for whole histories: a document that is edited
+/// Revisions deep in lines that are kept outside of the tree, and put back when a whole history is requested. So a document that is edited
 /// often does not read and write them with every edit (docs/schema.md, `ancestors`).
 extension RevisionTree {
     /// A revision that was put aside.
@@ -13,17 +13,17 @@ extension RevisionTree {
         }
     }
 
-    /// Collects what pruning puts aside.
+    /// Makes pruning collect the revisions that it puts aside.
     package mutating func collectAside() { aside.value = [] }
 
-    /// What pruning has put aside.
+    /// The revisions that pruning has put aside.
     package var putAside: [AsideRevision] { aside.value ?? [] }
 
-    /// The number of revisions of a line that need not be forgotten at once.
+    /// The number of revisions of a line that are kept, in the tree or aside.
     var keptOfLine: Int { max(depth, Self.maximumDepth, aside.value == nil ? 0 : lineDepth) }
 
-    /// Puts revisions back, the highest first. What does not fit any more stays away: no leaf is added, and every revision keeps its
-    /// descendants.
+    /// Puts revisions back, the highest first. A revision that does not fit any more stays away: no leaf is added, and every revision keeps
+    /// its descendants.
     package mutating func putBack(_ revisions: [AsideRevision]) {
         var steps = 200_000
         for revision in revisions {

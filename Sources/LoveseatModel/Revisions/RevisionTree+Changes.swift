@@ -5,7 +5,7 @@ extension RevisionTree {
 
     /// The kinds of peer.
     package enum PeerKind: Hashable, Sendable {
-        /// Another Loveseat. Both send each other what they know.
+        /// Another Loveseat. Both send each other their trees.
         case loveseat
         /// A passive peer with one line of revisions, which accepts only descendants of its current one.
         case hub
@@ -23,15 +23,15 @@ extension RevisionTree {
         package var sender: PeerKind
         /// The number under which marks for the sender are kept; nil on the passive side, which keeps none.
         package var remote: Remote?
-        /// What else the sender knows; nil if that is only this line.
+        /// The sender's tree; nil if it has only this line.
         package var knowledge: TreeKnowledge?
         /// Whether the app's resolver decides between two versions.
         package var asksResolver = false
         /// The sender has taken a newer revision from here since it announced this one.
         package var isOutdated = false
-        /// The sender may have announced it for what it was, and not for what it has now.
+        /// The announcement may have been about an older state, and not about the sender's current one.
         package var mayBeOld = false
-        /// Whether a revision says in its name that it is a copy which was made on top of another one.
+        /// Whether a revision's ID says that it is a copy that was made on top of another revision.
         package var isCopy: (@Sendable (_ id: RevisionID, _ parent: RevisionID) -> Bool)?
 
         package init(history: [RevisionID], flags: Flags, body: JSONText, sender: PeerKind) {
@@ -56,7 +56,7 @@ extension RevisionTree {
     /// An edit of the current revision decides against all other candidates known here.
     package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
         if !isLine, !keepsBranches, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
-            // A pending revision was not shown to anyone.
+            // A pending revision was not shown to anyone, so it is not closed.
             for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)
                 setYielded(candidate.original, false)
@@ -72,13 +72,13 @@ extension RevisionTree {
         prune(depth: depth)
     }
 
-    /// Adds a received revision, and what else its sender knows.
+    /// Adds a received revision, and the sender's tree.
     package mutating func insert(_ arrival: Arrival) throws(InsertRefusal) -> Outcome {
         try Self.check(arrival.history)
         let id = arrival.history[0]
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
-        // Where the body of what lies below a copy has not come, a hub that has fallen back to it is asked for it.
+        // If the body of a revision below a copy has not arrived, a hub that has fallen back to the revision is asked for it.
         let wasHere = hasForgotten(id) || (contains(id) && arrival.sender == .hub && !arrival.mayBeOld)
         let copies = copies(in: arrival)
         let branches = branches
@@ -93,7 +93,7 @@ extension RevisionTree {
         if let knowledge = arrival.knowledge { try merge(knowledge) }
         keepTelling(branches)
         if !copies.isEmpty { addCopies(copies) }
-        // Another client's copy of ours may be higher by now, on the very line that came.
+        // Another client's copy of our revision may be higher by now, on the line that has arrived.
         if repeats, let before, current.map({ original($0.id) }) == original(before.id),
             saysNothingNew(before.id, over: id)
         {
@@ -102,15 +102,16 @@ extension RevisionTree {
         releasePending()
         let isPending =
             arrival.asksResolver && isNew && !passes(before, arrival) && holdBack(id, against: before)
-        // A gateway also accepts a revision that it has on a deleted line, and changes nothing. What it said before may be newer
-        // than that: offering ours again shows it. What says the same as ours is offered only if the mark does not.
+        // A gateway also accepts a revision that it has on a deleted line, and changes nothing. Its earlier announcement may be newer than
+        // that: offering our revision again shows it. A revision with the same content as ours is offered only if the mark has other
+        // content.
         let isInDoubt =
             arrival.isOutdated && arrival.sender == .hub && !isOnMarkedLine(id, of: arrival.remote)
             && !isCurrent(id)
-        // A Loveseat had what it announced, and what it takes away later is known by that.
+        // A Loveseat had the revision that it announced, and a later removal is recognised by this mark.
         let isFirst = arrival.sender == .loveseat && arrival.remote.map { remotes[$0] == nil } == true
         if !arrival.isOutdated || isInDoubt || isFirst { recordMark(of: arrival.remote, at: id) }
-        // The peer has fallen back to it.
+        // The peer has fallen back to the revision.
         if wasHere, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
         prune(depth: depth)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
@@ -161,7 +162,7 @@ extension RevisionTree {
         return false
     }
 
-    /// The new revisions on a hub's line that are copies, whoever made them, and whether or not their originals are known.
+    /// The new revisions on a hub's line that are copies, by any database, and whether or not their originals are known.
     private func copies(in arrival: Arrival) -> [RevisionID] {
         guard arrival.sender == .hub, arrival.history.count > 1, let isCopy = arrival.isCopy,
             !omissions.contains(.recognition)
@@ -179,37 +180,37 @@ extension RevisionTree {
     /// Whether a remote is known to have the current revision, a copy of it, or the same content on another line.
     package func hasCurrent(_ remote: Remote) -> Bool { remotes[remote].map(isCurrent) ?? false }
 
-    /// Whether a remote is known to have what says the same as the current revision, be it an ancestor: a document that is deleted again is
+    /// Whether a remote is known to have the content of the current revision, even as an ancestor: a document that is deleted again is
     /// deleted.
     package func agreesInContent(with remote: Remote) -> Bool {
         guard let mark = remotes[remote], let node = nodes[mark], let current else { return false }
         return isCurrent(mark) || Self.saysTheSame(node, current)
     }
 
-    /// Whether a revision and what a remote is known to have are on one line.
+    /// Whether a revision and a remote's marked revision are on one line.
     private func isOnMarkedLine(_ id: RevisionID, of remote: Remote?) -> Bool {
         guard let mark = remote.flatMap({ remotes[$0] }) else { return false }
         return mark == id || isAncestor(id, of: mark) || isAncestor(mark, of: id)
     }
 
-    /// Whether our current revision only repeats what a hub said before, while the hub now has something new on another
-    /// line. A Loveseat reports itself what was closed there.
+    /// Whether our current revision only repeats what a hub had before, while the hub now has something new on another line. A Loveseat
+    /// reports the closed revisions itself.
     private func saysNothingNew(_ mine: RevisionID, over id: RevisionID) -> Bool {
         guard original(id) != original(mine), !isAncestor(id, of: mine) else { return false }
         // A copy of something else on top of our revision was made by a peer that knew it.
         return copies[id] != nil || !isAncestor(mine, of: id)
     }
 
-    /// Closes a revision in favour of what a hub has now, unless only a deletion of another document would be left.
-    /// This is only known if the deletion's line reaches its first revision, because a hub trims long histories.
+    /// Closes a revision in favour of the hub's, unless only a deletion of another document would be left. This is only known if the
+    /// deletion's line reaches its first revision, because a hub trims long histories.
     ///
-    /// A peer that puts something else on top of it each time knows a deletion that is not known here: the line does not show it.
+    /// A peer that puts another revision on top of it each time knows a deletion that is not known here: the line does not show it.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
         let mine = (original: original(mine.id), isDeleted: mine.isDeleted)
         let returns = line(id).count { original($0) == mine.original }
         let isLive = nodes[id]?.isDeleted == false
-        // What the deletion's author gave up was put on top of it again by somebody who cannot know that.
+        // A revision that the deletion's author gave up was put on top of it again, by a peer that cannot know that.
         if mine.isDeleted, isLive, (1...Self.maximumReturns).contains(returns), wasGivenUp(original(id)) {
             return
         }
@@ -224,7 +225,7 @@ extension RevisionTree {
         }
     }
 
-    /// Whether a revision was closed by somebody who knew it, and not only by giving way.
+    /// Whether a revision was closed by a peer that knew it, and not only by giving way.
     private func wasGivenUp(_ original: RevisionID) -> Bool {
         closed.contains(original)
             && !nodes.values.contains {
@@ -306,13 +307,13 @@ extension RevisionTree {
     package mutating func follow(_ hub: Remote, to id: RevisionID) {
         let (before, mark) = (current, remotes[hub])
         recordMark(of: hub, at: id)
-        // Most often the hub goes on from its own line, or ours is something else than it had.
+        // Most often the hub goes on from its own line, or our revision is not the one that it had.
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
             !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
         else { return }
         var opened = original(id)
         if superseded.contains(opened) {
-            // Its edits were closed in favour of what the hub had, which is deleted by now.
+            // Its edits were closed in favour of the hub's revision, which is deleted by now.
             let edits = candidates.filter { closed.contains($0.original) && isAncestor(id, of: $0.node.id) }
             // Ours may be alive, or no edit with its content may be left.
             guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1, omissions) }),

@@ -1,7 +1,7 @@
 /// Copies: revisions that databases made for hubs (docs/decisions/0001).
 ///
-/// Each says in its name what it is a copy of, so what is known of copies is which revisions are ones, and everything else follows
-/// from the nodes and the closed revisions.
+/// Each says in its name what it is a copy of. So only the set of copies is stored, and everything else follows from the nodes and the
+/// closed revisions.
 extension RevisionTree {
     /// The original of a copy, abbreviated as long as it is not known; otherwise the revision itself.
     package func original(_ id: RevisionID) -> RevisionID {
@@ -72,7 +72,7 @@ extension RevisionTree {
         return id
     }
 
-    /// The origin of which a copy's name says the beginning.
+    /// The origin whose abbreviation is in a copy's name.
     private func origin(named abbreviation: RevisionID) -> RevisionID {
         let digest = abbreviation.leadingDigest(3)
         let found = nodes.keys.filter { $0.leadingDigest(3) == digest }.min()
@@ -81,8 +81,8 @@ extension RevisionTree {
 
     // MARK: Copies for a hub
 
-    /// What goes on top of a hub's revision: the current revision, or of several deletions that of the hub's document. A client that has only that
-    /// document would keep it in spite of the deletion of another one.
+    /// The revision whose content goes on top of a hub's: the current revision. Among several deletions it is that of the hub's document,
+    /// because a client that has only that document would keep it in spite of the deletion of another one.
     private func source(over parent: RevisionID) -> Node? {
         guard let current, current.isDeleted, !isLine else { return current }
         let (all, origin) = (candidates, origin(of: parent))
@@ -96,12 +96,12 @@ extension RevisionTree {
         return own
     }
 
-    /// The name of a copy of what goes on top of a hub's revision.
+    /// The name of the copy that goes on top of a hub's revision.
     package func nameOfCopy(over parent: RevisionID) -> CopyName? {
         source(over: parent).map { CopyName(original: original($0.id), origin: origin(of: $0.id)) }
     }
 
-    /// The original of what goes on top of a hub's revision, if the hub can be sent that instead of a copy: because it was made on it.
+    /// The original of such a copy, if the hub can be sent the original instead, because it was made on the hub's revision.
     ///
     /// `edit`: the ID that the content would have as an edit of that revision.
     package func original(over parent: RevisionID, edit: RevisionID) -> RevisionID? {
@@ -111,7 +111,7 @@ extension RevisionTree {
         return original.isAbbreviation && original == edit.abbreviated ? edit : nil
     }
 
-    /// Stores a copy that a hub has accepted, or the original in place of one, on top of what the hub had.
+    /// Stores a copy that a hub has accepted, or the original instead, on top of the hub's earlier revision.
     package mutating func adoptCopy(_ copy: RevisionID, isOriginal: Bool, parent: RevisionID, remote: Remote)
     {
         // The document may have been purged, or the hub's revision pruned, before the hub's answer came.

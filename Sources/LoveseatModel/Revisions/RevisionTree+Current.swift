@@ -7,7 +7,7 @@ extension RevisionTree {
         /// The highest of the copies and the original itself, which represents all of them.
         package internal(set) var node: Node
 
-        /// Of one document a deletion wins, then the higher; a copy counts as its original.
+        /// Of one document a deletion wins, then the higher revision; a copy counts as its original.
         func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
             if node.isDeleted != other.node.isDeleted { return other.node.isDeleted }
             if omissions.contains(.rankOfCopy) { return node.id < other.node.id }
@@ -29,9 +29,9 @@ extension RevisionTree {
         let first = best(of: candidates)
         if let first, first.node.body != nil { return first.node }
         var shown = candidates.filter { $0.node.body != nil }
-        // What was given up stands in for what is alive only if it is alive itself.
+        // A revision that was given up stands in for a live one only if it is alive itself.
         if first?.node.isDeleted == false, open(among: shown).isEmpty {
-            // Or what a remote has: nobody puts on top of that what was given up.
+            // A remote's revision is preferred: no peer puts a revision that was given up on top of that.
             let held = remotes.values.compactMap { nodes[$0] }.filter { $0.body != nil && !$0.isDeleted }
             if let held = held.max(by: { $0.id < $1.id }) { return held }
             let live = shown.filter { !$0.node.isDeleted }
@@ -84,7 +84,7 @@ extension RevisionTree {
                 found[original] = Candidate(original: original, node: node)
                 continue
             }
-            // All have the same content, so what is known of any of them holds for all.
+            // All have the same content, so facts about any of them hold for all.
             let (one, other) = node.id > candidate.node.id ? (node, candidate.node) : (candidate.node, node)
             candidate.node = one
             candidate.node.body = one.body ?? other.body
@@ -110,7 +110,7 @@ extension RevisionTree {
         return bestByOrigin(of: candidates)
     }
 
-    /// CouchDB's rule: a live one wins, then the higher.
+    /// CouchDB's rule: a live revision wins, then the higher.
     private func bestKept(of candidates: [Candidate]) -> Candidate? {
         guard candidates.count > 1 else { return candidates.first }
         let ranked = candidates.map { (candidate: $0, isDeleted: $0.node.isDeleted, rank: $0.node.id.rank) }
@@ -129,7 +129,7 @@ extension RevisionTree {
         closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) }
     }
 
-    /// Of two documents a live one wins, then the higher.
+    /// Of two documents a live one wins, then the higher revision.
     private func bestOpen(of candidates: [Candidate]) -> Candidate? {
         guard candidates.count > 1 else { return candidates.first }
         // Of live ones the higher wins, even of different documents.
@@ -141,8 +141,8 @@ extension RevisionTree {
         return (live.isEmpty ? winners : live).max { $0.precedes($1, omissions) }
     }
 
-    /// Of one document a deletion wins, then the higher. A copy whose original is not known here may be an edit of a document that was
-    /// created again on top of a deletion, if its generation is higher: then the deletion counts as superseded.
+    /// Of one document a deletion wins, then the higher revision. A copy whose original is not known here may be an edit of a document that
+    /// was created again on top of a deletion, if its generation is higher: then the deletion counts as superseded.
     func best(ofDocument candidates: [Candidate]) -> Candidate? {
         let edit = candidates.filter { !$0.node.isDeleted && !contains($0.original) }.map(
             \.original.generation
@@ -153,7 +153,7 @@ extension RevisionTree {
         return (standing ?? candidates).max { $0.precedes($1, omissions) }
     }
 
-    /// Candidates that share an origin are of one document. What a copy was put on top of is another document.
+    /// Candidates that share an origin are of one document. The revision below a copy belongs to another document.
     func documents(among candidates: [Candidate]) -> [[Candidate]] {
         if omissions.contains(.origin) { return [candidates] }
         return Array(

@@ -1,17 +1,16 @@
 /// The bytes that the database keeps of a tree, beside the current revision's own row (docs/schema.md).
 ///
-/// A version byte: 4 if there are copies, otherwise 3 if there are fingerprints, otherwise 2; the number of nodes; each node as flags, parent
-/// (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes, then pairs of a remote's number and a node's
-/// position; the number of closed revisions, then their IDs; the number of copies, then the position of each (in versions 2 and 3 it is 0).
-/// From version 3 on follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of its
-/// fingerprints, and their bytes, the lowest first.
+/// A version byte: 4 if there are copies, otherwise 3 if there are fingerprints, otherwise 2; the number of nodes; each node as flags,
+/// parent (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes, then pairs of a remote's number and a
+/// node's position; the number of closed revisions, then their IDs; the number of copies, then the position of each (in versions 2 and 3 it
+/// is 0). From version 3 on follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of
+/// its fingerprints, and their bytes, the lowest first.
 ///
-/// Loveseat 0.2.0 recognised copies by their content, and wrote them into versions 2 and 3: each one's ID, the number of its sources, and the
-/// two IDs of each. They are edits now.
+/// Loveseat 0.2.0 recognised copies by their content, and wrote them into versions 2 and 3: each one's ID, the number of its sources, and
+/// the two IDs of each. They are edits now.
 ///
-/// A revision ID is its generation, the length of its digest, and the digest: its bytes if it is hexadecimal, otherwise its text, whose length
-/// is increased by 128. Numbers are varints. The current revision
-/// comes first and leaves its body to its row.
+/// A revision ID is its generation, the length of its digest, and the digest: its bytes if it is hexadecimal, otherwise its text, whose
+/// length is increased by 128. Numbers are varints. The current revision comes first and leaves its body to its row.
 extension RevisionTree {
     private static let version: UInt8 = 2
     private static let versionWithFingerprints: UInt8 = 3
@@ -102,8 +101,8 @@ extension RevisionTree {
         return marked
     }
 
-    /// The revision that a remote is marked to have in a stored form, of which no more is read. The outer nil is for bytes
-    /// that are not of this version.
+    /// The revision that a remote is marked as having in a stored form, of which nothing else is read. The outer nil is for bytes that are
+    /// not of this version.
     package static func mark(of remote: Remote, inEncoded bytes: [UInt8]) -> RevisionID?? {
         var input = bytes[...]
         guard input.popFirst().map(versions.contains) == true, let count = input.popCompact() else {
@@ -175,7 +174,8 @@ extension RevisionTree {
         }
     }
 
-    /// Makes edits of what an older version took for copies, with their originals. What is a candidate only by that stays superseded.
+    /// Turns the copies that an older version recognised into edits, with their originals. Revisions that become candidates only by that
+    /// stay superseded.
     private mutating func takeForEdits(_ recognised: [RevisionID: Set<RevisionID>]) {
         for (id, originals) in recognised { copies[id] = originals.max() }
         let before = Set(candidates.map(\.node.id))
@@ -209,7 +209,7 @@ extension RevisionTree {
             )
         }
         for (index, parent) in parents.enumerated() where parent > 0 {
-            // Generations descend along a line; other bytes would make a walk without end.
+            // Generations descend along a line. With other bytes, a walk would not end.
             guard nodes[parent - 1].id.generation < nodes[index].id.generation else { return nil }
             nodes[index].parent = nodes[parent - 1].id
         }
@@ -261,7 +261,7 @@ extension RevisionTree {
         self.init(nodes: nodes.filter { !invented.contains($0.id) }, remotes: remotes)
         self.closed = closed
         if isLine { return }
-        // Whatever lost in that database stays lost.
+        // Revisions that lost in that database stay closed.
         for candidate in candidates where candidate.node.id != current {
             self.closed.insert(candidate.original)
         }
@@ -293,7 +293,7 @@ extension [UInt8] {
         }
     }
 
-    /// Appends the bytes of lower-case hexadecimal digits; returns whether they are that.
+    /// Appends the bytes of lower-case hexadecimal digits. Returns false if the characters are others.
     private mutating func appendHexadecimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
         var isHexadecimal = true
         append(
@@ -315,7 +315,7 @@ extension [UInt8] {
 }
 
 extension RevisionID {
-    /// What is added to the length of a digest that is stored as text. A hexadecimal one has at most so many bytes.
+    /// The number that is added to the length of a digest that is stored as text. A hexadecimal digest has at most so many bytes.
     fileprivate static let storedText = maximumDigest / 2
 
     /// The number of bytes of a digest.
@@ -335,7 +335,7 @@ extension ArraySlice<UInt8> {
         return nil
     }
 
-    /// Passes over stored nodes: the flags, parent, generation, digest and body of each.
+    /// Skips stored nodes: the flags, parent, generation, digest and body of each.
     fileprivate mutating func skipNodes(_ count: Int) -> Bool {
         for _ in 0..<count {
             guard popFirst() != nil, popCompact() != nil, popCompact() != nil, let stored = popCompact()

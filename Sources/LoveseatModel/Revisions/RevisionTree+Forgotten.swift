@@ -25,7 +25,7 @@ extension RevisionTree {
 
     /// Links the next revision that was kept with its forgotten ancestor, which has arrived again.
     ///
-    /// `isLeaf`: whether it was a leaf at the sender, which has to learn what came after it.
+    /// `isLeaf`: whether it was a leaf at the sender, which has to be sent its descendants.
     mutating func recall(_ ancestor: RevisionID, isLeaf: Bool, _ steps: inout Int) throws(InsertRefusal) {
         let descendants = nodes.values.filter { $0.hasForgotten(ancestor) }.map(\.id)
         for id in descendants { try link(id, to: ancestor, &steps) }

@@ -21,9 +21,9 @@ extension RevisionTree {
         closed.insert(Self.keptMark)
     }
 
-    /// Gives up a leaf that has lost against the current revision by the rule alone.
+    /// Closes a leaf that has lost against the current revision by the rule alone.
     ///
-    /// - Returns: whether it was one.
+    /// - Returns: whether it was such a leaf.
     package mutating func closeLoser(_ id: RevisionID) -> Bool {
         guard !keepsBranches, !isLine, let current, let node = nodes[id], isLeaf(id), !node.isDeleted,
             !node.flags.contains(.pending)
@@ -36,7 +36,7 @@ extension RevisionTree {
         return true
     }
 
-    /// Adds a revision that a peer of CouchDB's wire made, with its history, newest first, beside whatever is here.
+    /// Adds a revision that a peer of CouchDB's wire made, with its history, newest first, beside the revisions that are here.
     ///
     /// - Returns: whether something changed.
     /// - Throws: ``InsertRefusal/badHistory`` for a history that contradicts what is known; ``InsertRefusal/conflict`` if the document
@@ -56,7 +56,8 @@ extension RevisionTree {
             let noted = formerLeaves
             prune(depth: depth)
             guard aside.value != nil else { return !hasSameLines(as: before) }
-            // What was put back for this is put aside again, except what a peer took for a leaf, which is no news.
+            // Revisions that were put back for this are put aside again. A revision that a peer took for a leaf stays, which is not a
+            // change.
             var known = before
             known.formerLeaves = noted
             known.prune(depth: depth)
@@ -91,7 +92,7 @@ extension RevisionTree {
     }
 
     /// Adds revisions as ``insertBranch(_:flags:body:)`` does for one after the other, in time that is proportional to their number.
-    /// What pruning forgets is decided once, at the end.
+    /// Pruning decides once, at the end.
     package mutating func insertBranches(_ branches: [Branch]) -> [Result<Bool, InsertRefusal>] {
         var results: [Result<Bool, InsertRefusal>] = []
         results.reserveCapacity(branches.count)
@@ -101,7 +102,7 @@ extension RevisionTree {
         return results
     }
 
-    /// A revision that is refused leaves nothing in the tree, which is stored for the others.
+    /// Adds one revision. A revision that is refused leaves nothing in the tree, which is stored for the others.
     private mutating func insertOne(_ branch: Branch) -> Result<Bool, InsertRefusal> {
         let before = self
         do throws(InsertRefusal) {
@@ -112,7 +113,7 @@ extension RevisionTree {
         }
     }
 
-    /// Adds revisions at once, or halves of them where that cannot be done.
+    /// Adds revisions at once, or in halves if that is not possible.
     private mutating func insert(
         _ branches: ArraySlice<Branch>,
         _ results: inout [Result<Bool, InsertRefusal>]
@@ -130,7 +131,7 @@ extension RevisionTree {
 
     /// Adds revisions to a document with kept branches by one merge.
     ///
-    /// - Returns: whether each is new; nil, without a change, if their order counts, or one of them may not be added.
+    /// - Returns: whether each is new; nil, without a change, if their order matters, or one of them may not be added.
     private mutating func insertAtOnce(_ branches: ArraySlice<Branch>) -> [Bool]? {
         var lines = TreeKnowledge()
         var heads: Set<RevisionID> = []
@@ -157,7 +158,7 @@ extension RevisionTree {
             )
             for (index, ancestor) in branch.history.enumerated().dropFirst() {
                 let parent = index + 1 < branch.history.count ? branch.history[index + 1] : nil
-                // Each line says the parents of its revisions; of equal ones one says enough.
+                // Each line names the parents of its revisions. A parent that is named twice is added once.
                 if let known = parents[ancestor] {
                     guard known == parent else { return nil }
                     continue
@@ -196,7 +197,7 @@ extension RevisionTree {
         prune(depth: depth)
     }
 
-    /// Removes leaves with what only they rest on.
+    /// Removes leaves, with the ancestors that only they need.
     ///
     /// - Returns: those that were leaves.
     package mutating func removeLeaves(_ ids: Set<RevisionID>) -> Set<RevisionID> {

@@ -1,6 +1,6 @@
 import LoveseatAssertions
 
-/// What one database sends to another of a document's history, if that is more than one line.
+/// The tree of a document as one database sends it to another, if it has more than one line.
 package struct TreeKnowledge: Hashable, Sendable {
     /// Revisions with their parents, or the nearest ancestors that the sender keeps.
     package var nodes: [RevisionTree.Node] = []
@@ -81,13 +81,13 @@ extension RevisionTree {
             : TreeKnowledge.summary(nodes.values.filter { !$0.flags.contains(.pending) }, closed, copies.keys)
     }
 
-    /// The same for a single line, which is sent if a part of it was a leaf somewhere.
+    /// The same for a single line, which is sent if a revision in it was a leaf somewhere.
     package static func summary(ofLine head: RevisionID) -> String { "\(head.text);;" }
 
     /// Whether the sender of this knows the same; nil for a single line.
     package func agrees(with knowledge: TreeKnowledge?) -> Bool {
         guard !isLine, let knowledge else { return summary == knowledge?.summary }
-        // Often everything is equal, which is visible without making texts.
+        // Often everything is equal, which can be seen without making texts.
         if closed == knowledge.closed, copies.isEmpty, knowledge.copies.isEmpty, pending.isEmpty,
             nodes.count == knowledge.nodes.count,
             knowledge.nodes.allSatisfy({ nodes[$0.id].map(\.parent) == .some($0.parent) })
@@ -97,7 +97,7 @@ extension RevisionTree {
         return summary == knowledge.summary
     }
 
-    /// Whether this tree knows more, or something else, than another tree of the same document.
+    /// Whether this tree has more knowledge, or other knowledge, than another tree of the same document.
     package func tells(moreThan other: RevisionTree) -> Bool {
         guard isTold, closed != other.closed || copies != other.copies || !hasSameLines(as: other) else {
             return false
@@ -117,7 +117,7 @@ extension RevisionTree {
         let recalled = forgotten(among: other.nodes)
         if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
-        // A legitimate tree does not come near this; a forged one must not block the writer.
+        // A legitimate tree needs far fewer steps; a forged one must not block the writer.
         var steps = 200_000
         for node in other.nodes {
             guard let parent = node.parent else { continue }
@@ -163,8 +163,8 @@ extension RevisionTree {
         }
     }
 
-    /// Records that a revision descends from another. The ancestors of a revision are one line, so each has its place
-    /// in it. What contradicts that changes nothing.
+    /// Records that a revision descends from another. The ancestors of a revision are one line, so each has its place in it. A
+    /// contradicting record changes nothing.
     ///
     /// - Returns: whether it descends from it now. A revision between the two may be missing.
     @discardableResult

@@ -28,11 +28,11 @@ extension RevisionTree {
         }
         if nodes.count > depth, !(isLine && shortenLine(depth)) { pruneLines(depth, isLine: isLine) }
         formerLeaves.value = []
-        // What is left of a line is one.
+        // The rest of a pruned line is still a line.
         pruneBodies(isLine: isLine || self.isLine)
     }
 
-    /// Forgets the middle of a line, in which nothing has to be kept; false if something has to.
+    /// Forgets the middle of a line in which no revision has to be kept; false if one has to.
     private mutating func shortenLine(_ depth: Int) -> Bool {
         guard depth > 0, let highest = nodes.keys.max(by: <) else { return false }
         let line = line(highest)
@@ -100,7 +100,7 @@ extension RevisionTree {
         return joints.sorted(by: >).prefix(Self.jointsKept)
     }
 
-    /// Keeps revisions superseded that only a forgotten revision had superseded.
+    /// Closes revisions that only a forgotten revision had superseded.
     private mutating func closeRevived(_ before: [Candidate]) {
         if isLine { return }
         // An original that was forgotten is abbreviated again.
@@ -184,7 +184,7 @@ extension RevisionTree {
         closed.formUnion(ranked.dropFirst(Self.openCandidatesKept).map(\.1))
     }
 
-    /// Forgets closed lines except the highest ones, and what was recorded of revisions that are not here.
+    /// Forgets closed lines except the highest ones, and records about revisions that are not here.
     private mutating func forgetClosedLines() {
         if closed.count <= Self.closedLinesKept { return }
         let current = current

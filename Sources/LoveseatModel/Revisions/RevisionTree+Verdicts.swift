@@ -2,9 +2,9 @@ import LoveseatAssertions
 
 /// Decisions of resolvers and people about conflicts (docs/decisions/0001 and 0009).
 ///
-/// A verdict leaves a new revision on what it keeps, whose ID is made of all that it gives up. So what one verdict gives up is always
-/// older than what it leaves, and of several verdicts on one document, whatever they say, the youngest leaves something that no other
-/// has given up.
+/// A verdict adds a new revision on the side that it keeps, whose ID is made of everything that it gives up. So a revision that a verdict
+/// gives up is always older than the one that it adds. Of several verdicts on one document, whatever they say, the youngest adds a revision
+/// that no other verdict has given up.
 extension RevisionTree {
     /// A resolver's decision.
     package enum Verdict: Hashable, Sendable {
@@ -27,7 +27,7 @@ extension RevisionTree {
 
     /// Settles the conflict between the current revision and a pending one.
     ///
-    /// `peer`: where the pending one came from. `make`: names a new revision.
+    /// `peer`: the kind of peer from which the pending one came. `make`: names a new revision.
     package mutating func settle(
         _ pending: RevisionID,
         _ verdict: Verdict,
@@ -64,8 +64,8 @@ extension RevisionTree {
         prune(depth: depth)
     }
 
-    /// Keeps a leaf over others. A hub's line is one, and whatever is kept is put on top of it, or is there: it needs nothing new. A
-    /// deletion that is kept needs nothing either.
+    /// Keeps a leaf over others. From a hub, the kept leaf is the hub's, or goes on top of it, so no new revision is needed. A deletion
+    /// that is kept needs none either.
     private mutating func keep(
         _ id: RevisionID,
         over others: [RevisionID],
@@ -80,7 +80,7 @@ extension RevisionTree {
         if let kept { nodes[kept.id] = kept }
     }
 
-    /// Gives up leaves: with a tombstone each where all leaves are kept, for peers of CouchDB's wire.
+    /// Gives up leaves. If all leaves are kept for peers of CouchDB's wire, each gets a tombstone.
     private mutating func giveUp(_ ids: [RevisionID], make: (Draft) throws -> Node) rethrows {
         for id in ids {
             guard keepsBranches, let node = nodes[id], !node.isDeleted, id.generation < .max else {
@@ -95,8 +95,8 @@ extension RevisionTree {
 
     /// Ends all conflicts of the document as a person decides.
     ///
-    /// `leaf`: a leaf, which is kept. `edit`: the content to put on top of it; nil for its own.
-    /// - Returns: what was made; nil if there was nothing to decide.
+    /// `leaf`: the leaf that is kept. `edit`: the content to put on top of it; nil for its own.
+    /// - Returns: the revision that was made; nil if there was nothing to decide.
     package mutating func settle(
         keeping leaf: RevisionID,
         edit: JSONText?,
@@ -106,7 +106,7 @@ extension RevisionTree {
         let open = open(among: candidates).map(\.node)
         var others = pending.map(\.id)
         others += open.filter { !keepsBranches || !$0.isDeleted }.map(\.id)
-        // Any other leaf was given up, or lost by the rule: its content is put on top of what won.
+        // Any other leaf was given up, or lost by the rule: its content is put on top of the winner.
         let isBase =
             leaf == current.id || kept.flags.contains(.pending)
             || (keepsBranches && open.contains { $0.id == leaf })
@@ -121,8 +121,8 @@ extension RevisionTree {
         return node
     }
 
-    /// How many rounds of verdicts two leaves have come through that contradicted each other: on top of both lines, each of so many
-    /// revisions was left by a verdict, although another one gave up what it lies on, or left something else there.
+    /// How many rounds of contradicting verdicts two leaves have come through. On top of both lines, each of so many revisions was added by
+    /// a verdict, although another verdict gave up its parent or added another revision there.
     package func disagreements(
         about one: RevisionID,
         and other: RevisionID,

@@ -1,14 +1,14 @@
 import LoveseatAssertions
 
-/// Everything that a database knows of one document's history. It only grows, except for pruning; the current revision
-/// is a function of it (docs/decisions/0001).
+/// Everything that a database knows about one document's history. It only grows, except for pruning. The current revision is a function of
+/// it (docs/decisions/0001).
 ///
 /// - A node knows its parent, or the nearest ancestor that is kept.
 /// - A line is a revision with its ancestors. The oldest revision of a line, its origin, distinguishes documents that
 ///   were created under the same ID; pruning keeps it.
 /// - A closed revision was given up by a peer that knew it.
-/// - A copy is a revision that a database made for a hub: the content of one line on top of another. Nobody wrote it,
-///   so it represents its original, and supersedes nothing.
+/// - A copy is a revision that a database made for a hub: the content of one line on top of another. It has no author, so it represents its
+///   original, and supersedes nothing.
 package struct RevisionTree: Hashable, Sendable {
     /// A revision and its attributes.
     package struct Flags: OptionSet, Hashable, Sendable {
@@ -23,10 +23,10 @@ package struct RevisionTree: Hashable, Sendable {
         package static let hasBlobs = Flags(rawValue: 8)
         /// The ID was the digest of the content when the body was stored here.
         package static let verified = Flags(rawValue: 32)
-        /// Another database, or this one before, has the revision as a leaf, and gets from here what came after it.
-        /// Never sent to others.
+        /// Another database has, or this one had, the revision as a leaf. It is sent, so that the other one gets its descendants. The flag
+        /// is never sent to others.
         package static let joint = Flags(rawValue: 64)
-        /// It gave way here to what a hub had. Nobody who knew it decided that. Never sent to others.
+        /// It gave way here to a hub's revision, and no peer that knew it decided that. The flag is never sent to others.
         package static let yielded = Flags(rawValue: 128)
         /// The flags that are not sent to others.
         static let ownAffairs: Flags = [.pending, .joint, .yielded]
@@ -67,8 +67,8 @@ package struct RevisionTree: Hashable, Sendable {
     package internal(set) var nodes: [RevisionID: Node] = [:]
     /// The originals of the closed revisions, which need not be here.
     package internal(set) var closed: Set<RevisionID> = []
-    /// The copies, with the original of each, abbreviated as long as it is not known. Everything but which revisions are copies follows
-    /// from their names.
+    /// The copies, with the original of each, abbreviated as long as it is not known. Only the set of copies is knowledge: everything else
+    /// follows from their names.
     package internal(set) var copies: [RevisionID: RevisionID] = [:]
     /// The revision last known to be the current one at each remote database.
     package internal(set) var remotes: [Remote: RevisionID] = [:]
@@ -82,11 +82,11 @@ package struct RevisionTree: Hashable, Sendable {
     package var depth = maximumDepth
     /// The number of revisions of a line that are kept in all, those that were put aside included. Not stored.
     package var lineDepth = 0
-    /// Revisions that pruning put aside, for the caller to keep elsewhere; nil if nobody wants them. Not stored.
+    /// Revisions that pruning put aside, for the caller to keep elsewhere; nil if they are not collected. Not stored.
     var aside = Passing<[AsideRevision]?>(nil)
     /// The leaves of both sides before the last merge. Not stored.
     var formerLeaves = Passing<Set<RevisionID>>([])
-    /// The parts of the rule that this database leaves out, for the simulator to notice.
+    /// The parts of the rule that this database leaves out, so that the simulator can notice it.
     package var omissions: Omissions = []
 
     /// Errors that an implementation of the rule could have.
@@ -122,7 +122,7 @@ package struct RevisionTree: Hashable, Sendable {
     /// Records that a revision's ID is the digest of its content.
     package mutating func noteVerified(_ id: RevisionID) { nodes[id]?.flags.insert(.verified) }
 
-    /// Replaces damaged content of a revision by what it was made of.
+    /// Replaces damaged content of a revision by the original content.
     package mutating func replaceContent(of id: RevisionID, with intact: Node) {
         guard nodes[id] != nil else {
             return impossible("revision \(id) is damaged, and not in the tree")
@@ -185,7 +185,7 @@ package struct RevisionTree: Hashable, Sendable {
         return roots == 1 && Set(nodes.values.map(\.parent)).count == nodes.count
     }
 
-    /// Whether the ancestors of the highest revision are all the others, which nearly every document can say.
+    /// Whether all other revisions are ancestors of the highest one, as in nearly every document.
     private var isChain: Bool {
         guard var id = nodes.keys.max(by: <) else { return false }
         for _ in 1..<nodes.count {
@@ -195,7 +195,7 @@ package struct RevisionTree: Hashable, Sendable {
         return nodes[id].map { $0.parent == nil } ?? false
     }
 
-    /// Whether another Loveseat is sent more than the history of the current revision: what lies beside its line, or
-    /// what is deep in it and was a leaf somewhere.
+    /// Whether another Loveseat is sent more than the history of the current revision: revisions beside its line, or revisions deep in it
+    /// that were a leaf somewhere.
     package var isTold: Bool { !isLine || nodes.values.contains { $0.flags.contains(.joint) } }
 }

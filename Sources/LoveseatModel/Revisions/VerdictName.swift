@@ -1,10 +1,11 @@
-/// The revision ID of what a verdict on a conflict leaves, which is made of everything that the verdict was about (docs/decisions/0009).
+/// The revision ID that a verdict on a conflict creates. It is made of everything that the verdict was about (docs/decisions/0009).
 ///
-/// The digest has 20 bytes: 12 of a claim, the first bit of which is set, so that nothing takes it for the name of a copy, and 8 of a
+/// The digest has 20 bytes: 12 of a claim, the first bit of which is set, so that it is not mistaken for the name of a copy, and 8 of a
 /// check. The claim is the SHA-1 of ``format``, the ID that the revision would have as an edit, and the IDs of the revisions that were
-/// given up, in order; the check is that of ``format``, the claim, and the ID of the parent. Peers with the same verdict compute the same.
+/// given up, in order; the check is that of ``format``, the claim, and the ID of the parent. Peers with the same verdict compute the same
+/// ID.
 package enum VerdictName {
-    /// The beginning of what both parts are made of. Another format of the name has another number here.
+    /// The beginning of the text from which both parts are computed. Another format of the name has another number here.
     private static let format = "loveseat verdict 1"
     private static let claimLength = 12
     private static let checkLength = 8
@@ -22,7 +23,7 @@ package enum VerdictName {
         return RevisionID(generation: edit.generation, digest: claim + check(claim, parent, sha1))
     }
 
-    /// Whether a revision on top of another one was left by a verdict.
+    /// Whether a verdict created a revision on top of another one.
     package static func isVerdict(_ id: RevisionID, over parent: RevisionID, sha1: ([UInt8]) -> [UInt8])
         -> Bool
     {

@@ -29,7 +29,7 @@ package struct RemoteSequence: Hashable, Sendable, CustomStringConvertible {
         return (try? JSONValue(parsing: text)) ?? .null
     }
 
-    /// The forms a Sync Gateway gives its sequences.
+    /// The forms of a Sync Gateway's sequences.
     private struct Parts {
         let low: UInt64?
         let trigger: UInt64?

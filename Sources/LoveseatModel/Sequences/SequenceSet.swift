@@ -1,4 +1,4 @@
-/// A set of local sequences, kept as ranges: which changes are done with.
+/// A set of local sequences, kept as ranges: the changes that are finished.
 package struct SequenceSet: Hashable, Sendable {
     /// Ascending, with a gap between any two.
     package private(set) var ranges: [ClosedRange<UInt64>] = []
@@ -42,7 +42,7 @@ package struct SequenceSet: Hashable, Sendable {
 
     package mutating func remove(_ sequence: UInt64) {
         let index = firstRange(endingAtOrAfter: sequence)
-        // A change may be taken back that was not completed yet.
+        // A change that is not completed yet may be taken back, too.
         guard index < ranges.count, ranges[index].contains(sequence) else { return }
         let range = ranges[index]
         switch (range.lowerBound < sequence, sequence < range.upperBound) {

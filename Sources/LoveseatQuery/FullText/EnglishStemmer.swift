@@ -12,7 +12,7 @@ struct EnglishStemmer: FullTextStemmer {
 
     func stem(_ word: String) -> String {
         let scalars = Array(word.unicodeScalars)
-        // Other letters count as consonants, and are put back at the end: only what is behind them changes.
+        // Other letters count as consonants, and are put back at the end: only letters behind them change.
         let bytes = scalars.map { $0.isASCII ? UInt8($0.value) : Self.otherLetter }
         guard bytes.count > 2 else { return word }
         if let exception = Self.exceptions[word] { return exception }
@@ -44,7 +44,7 @@ struct EnglishStemmer: FullTextStemmer {
 
         init(_ word: [UInt8]) { self.word = word }
 
-        /// Y as a consonant is in capitals meanwhile.
+        /// The word as text. While it is changed, Y is in capitals as a consonant.
         var text: String {
             String(decoding: word.map { $0 == UInt8(ascii: "Y") ? UInt8(ascii: "y") : $0 }, as: UTF8.self)
         }

@@ -1,4 +1,4 @@
-/// The languages that full-text search knows stems of.
+/// The languages for which full-text search has stems.
 package enum FullTextLanguage: String, CaseIterable, Sendable {
     case danish = "da", dutch = "nl", english = "en", finnish = "fi", french = "fr", german = "de",
         hungarian = "hu"

@@ -192,14 +192,14 @@ package struct FullTextQuery {
                 isPrefix = written.last == "*"
             }
             let words = words(written, isPrefix: isPrefix)
-            // What has no word in it is as if it was not there.
+            // A phrase without a word counts as if it were not there.
             guard !words.isEmpty else { continue }
             let quoted = "\"" + words.joined(separator: " ") + "\""
             return ((isFirst ? "^ " : "") + quoted + (isPrefix ? " *" : ""), column)
         }
     }
 
-    /// The words that count, as they were written: FTS5 has them cut again.
+    /// The words that count, as they were written: FTS5 passes them to the tokenizer again.
     private func words(_ written: String, isPrefix: Bool) -> [String] {
         let bytes = Array(written.utf8)
         var tokens = bytes.withUnsafeBufferPointer { tokenizer.tokens($0) }

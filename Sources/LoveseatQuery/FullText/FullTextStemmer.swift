@@ -1,6 +1,6 @@
-/// Takes words to their stems.
+/// Reduces words to their stems.
 protocol FullTextStemmer: Sendable {
-    /// The stem of a word in small letters.
+    /// The stem of a word in lower case.
     func stem(_ word: String) -> String
 }
 

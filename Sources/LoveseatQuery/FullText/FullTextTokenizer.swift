@@ -1,8 +1,8 @@
-/// Cuts text into words: runs of letters and digits, in small letters, without stop words, by their stems.
+/// Splits text into words: runs of letters and digits, in lower case, without stop words, by their stems.
 package struct FullTextTokenizer: Sendable {
     package struct Token: Hashable, Sendable {
         package var text: String
-        /// Where it is in the text, in bytes.
+        /// Its place in the text, in bytes.
         package var start: Int
         package var end: Int
     }
@@ -11,7 +11,7 @@ package struct FullTextTokenizer: Sendable {
     private let stemmer: (any FullTextStemmer)?
     private let stopWords: Set<String>
 
-    /// Reads the options in the form that an index's definition gives: names and values by turns.
+    /// Reads the options in the form of an index's definition: alternating names and values.
     package init(options: [String]) {
         var keepsAccents = true
         var stemmer: (any FullTextStemmer)?
@@ -54,7 +54,7 @@ package struct FullTextTokenizer: Sendable {
             if word.isEmpty { return }
             var text = String(word)
             word = String.UnicodeScalarView()
-            // Stop words and stems are of the word without its accents, if these do not count.
+            // If accents do not count, stop words and stems are those of the word without accents.
             if !keepsAccents { text = Self.withoutAccents(text) }
             if !isPrefix, stopWords.contains(text) { return }
             if let stemmer, !isPrefix { text = stemmer.stem(text) }

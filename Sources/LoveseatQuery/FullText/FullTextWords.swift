@@ -1,4 +1,4 @@
-/// What full-text search reads of a value.
+/// The text of a value that full-text search reads.
 package enum FullTextWords {
     /// A string as it is, a number by its digits, a boolean as T or F; all of these in an array or object, with blanks
     /// between them.

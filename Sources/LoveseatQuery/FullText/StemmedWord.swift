@@ -1,4 +1,4 @@
-/// A word on its way to its stem, with the regions that Snowball's algorithms speak of.
+/// A word that is being reduced to its stem, with the regions that Snowball's algorithms define.
 struct StemmedWord {
     var scalars: [Unicode.Scalar]
     private let vowels: Set<Unicode.Scalar>

@@ -1,6 +1,6 @@
 import LoveseatModel
 
-/// A date as text has it: its fields, and its zone if one is written.
+/// A date as it is written in text: its fields, and its zone if there is one.
 struct QueryDate: Sendable {
     var year = 2000
     var month = 1
@@ -20,7 +20,7 @@ struct QueryDate: Sendable {
     init?(_ text: String) {
         var reader = Reader(bytes: Array(text.utf8))
         if reader.isDate {
-            // A year before 0 is read too, though nothing more is said of it.
+            // A year before 0 is read too, although nothing else about it is specified.
             let era = reader.take("-") ? -1 : 1
             guard let year = reader.digits(4).map({ $0 * era }), reader.take("-"),
                 let month = reader.digits(2), reader.take("-"),
@@ -143,7 +143,7 @@ struct QueryDate: Sendable {
         return fields - (isEarlier ? before : after) * 1000
     }
 
-    /// What a written date shows: date, time, zone.
+    /// The parts of a written date: date, time, zone.
     struct Format {
         var hasDate = true
         var hasTime = true

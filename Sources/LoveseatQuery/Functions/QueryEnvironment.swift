@@ -1,4 +1,4 @@
-/// What functions need of the platform, which a pure target cannot reach.
+/// The platform's functions that query functions use, since a pure target cannot reach them.
 package struct QueryEnvironment: Sendable {
     /// Functions of one number that the C library computes.
     package enum Transcendental: Sendable { case acos, asin, atan, cos, exp, ln, log, sin, tan }

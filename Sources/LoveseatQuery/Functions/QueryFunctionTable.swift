@@ -1,4 +1,4 @@
-/// The scalar functions, by the name of what computes them.
+/// The scalar functions, by the name of their implementation.
 package enum QueryFunctionID: String, CaseIterable, Sendable {
     case abs, acos, asin, atan, atan2, ceil, cos, degrees, div, e, exp, floor, idiv, ln, log, pi, power,
         radians
@@ -18,7 +18,7 @@ package enum QueryFunctionID: String, CaseIterable, Sendable {
     case millisToUTC = "millis_to_utc", millisToTZ = "millis_to_tz", millisToStr = "millis_to_str"
     case dateAddStr = "date_add_str", dateAddMillis = "date_add_millis"
     case dateDiffStr = "date_diff_str", dateDiffMillis = "date_diff_millis"
-    // Not in the language: what the translation needs.
+    // Not in the language: functions for the translation.
     case object, like
 
     /// The name in SQL.
@@ -44,7 +44,7 @@ package enum QueryFunctionID: String, CaseIterable, Sendable {
     }
 }
 
-/// What the language calls its functions, and with how many arguments.
+/// The names of the language's functions, and the number of their arguments.
 enum QueryFunctionTable {
     enum Target {
         case scalar(QueryFunctionID)
@@ -57,7 +57,7 @@ enum QueryFunctionTable {
         let target: Target
     }
 
-    /// SQLite takes no more.
+    /// The maximum number of arguments that SQLite takes.
     static let maximumArguments = 100
 
     static func isFunction(_ name: String) -> Bool {

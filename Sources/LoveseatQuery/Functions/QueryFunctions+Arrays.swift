@@ -74,7 +74,7 @@ extension QueryFunctions {
         return .array(bytes)
     }
 
-    /// Makes an object of keys and values by turns; a key whose value is MISSING is left out.
+    /// Makes an object of alternating keys and values; a key whose value is MISSING is left out.
     package static func object(of pairs: [QueryValue]) -> QueryValue {
         var members: [(key: String, value: QueryValue)] = []
         for index in stride(from: 0, to: pairs.count - 1, by: 2) where !pairs[index + 1].isMissing {

@@ -84,7 +84,7 @@ extension QueryFunctions {
             self = part
         }
 
-        /// How many of the smaller unit: months, or milliseconds.
+        /// The number of the smaller units: months, or milliseconds.
         var months: Int64? {
             switch self {
             case .millennium: 12_000
@@ -117,7 +117,7 @@ extension QueryFunctions {
         return rest < 0 ? (day - 1, rest + QueryDate.day) : (day, rest)
     }
 
-    /// Adds parts to a time; nil beyond what dates can be.
+    /// Adds parts to a time; nil for a result beyond the range of dates.
     private static func add(_ time: Int64, _ count: Int64, _ part: Part) -> Int64? {
         guard abs(time.clamped) <= farthest else { return nil }
         guard let unit = part.months else {

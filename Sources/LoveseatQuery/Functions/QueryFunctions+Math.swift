@@ -88,7 +88,7 @@ extension QueryFunctions {
         return overflows ? .double(-Double(left)) : .integer(quotient)
     }
 
-    /// A double without its fraction. As in the real engine, what an Int64 cannot hold is its lowest value.
+    /// A double without its fraction. As in the real engine, a number that an Int64 cannot hold becomes its lowest value.
     private static func whole(_ value: Double) -> Int64 {
         value >= -0x1p63 && value < 0x1p63 ? Int64(value) : .min
     }

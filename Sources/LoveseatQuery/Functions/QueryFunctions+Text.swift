@@ -69,7 +69,7 @@ extension QueryFunctions {
         return .bool(text.utf8.firstRange(of: part.utf8) != nil)
     }
 
-    /// Whether a text is like a pattern: any run, one character, and what is escaped.
+    /// Whether a text matches a pattern of wildcards for any run and for one character, and escaped characters.
     private static func like(_ arguments: [QueryValue]) -> QueryValue {
         guard arguments.count >= 2 else { return .missing }
         for argument in arguments.prefix(2) {
@@ -90,7 +90,7 @@ extension QueryFunctions {
 }
 
 extension String {
-    /// In small letters, with the sigma at the end of words.
+    /// The text in lower case, with the sigma at the end of words.
     var lowercasedFully: String {
         guard unicodeScalars.contains("\u{3A3}") else { return lowercased() }
         var result = String.UnicodeScalarView()
@@ -110,7 +110,7 @@ extension String {
 }
 
 extension Collection where Element == UInt8 {
-    /// Where other bytes occur first.
+    /// The place at which other bytes occur first.
     fileprivate func firstRange(of other: String.UTF8View) -> Index? {
         var start = startIndex
         let wanted = Array(other)

@@ -9,7 +9,7 @@ package struct QueryFunctions: Sendable {
 
     /// Computes a function.
     ///
-    /// - Throws: ``QueryRunError`` where the language has a query fail because of an argument.
+    /// - Throws: ``QueryRunError`` where the language makes a query fail because of an argument.
     package func evaluate(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError)
         -> QueryValue
     {

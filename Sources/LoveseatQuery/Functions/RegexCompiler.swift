@@ -62,7 +62,7 @@ struct RegexCompiler {
         var start = program.count
         try sequence()
         while take("|") {
-            // What was written last becomes the first choice.
+            // The sequence that was compiled last becomes the first choice.
             insert(.split(start + 1, program.count + 2), at: start)
             ends.append(program.count)
             program.append(.jump(0))

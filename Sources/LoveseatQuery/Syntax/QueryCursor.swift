@@ -1,7 +1,7 @@
 /// A place in a query's text, with the tokens that can be read from it.
 ///
-/// Nothing here throws: what does not fit leaves the cursor where it was, and the furthest place that anything was
-/// expected at is remembered for the message.
+/// Nothing here throws: text that does not fit leaves the cursor where it was. The furthest place at which something was expected is
+/// remembered for the message.
 struct QueryCursor {
     let text: [UInt8]
     private(set) var position = 0
@@ -26,7 +26,7 @@ struct QueryCursor {
 
     mutating func rewind(to mark: Int) { position = mark }
 
-    /// Remembers what would have fitted here.
+    /// Remembers what was expected here, for the message.
     mutating func expect(_ what: String) { expect(what, at: position) }
 
     mutating func expect(_ what: String, at place: Int) {
@@ -132,7 +132,7 @@ struct QueryCursor {
         return word
     }
 
-    /// Reads what is between two delimiters; one inside is written twice.
+    /// Reads the text between two delimiters. A delimiter inside it is written twice.
     mutating func quoted(_ delimiter: UInt8, skippingSpace: Bool = true) -> String? {
         guard peek() == delimiter else { return nil }
         var bytes: [UInt8] = []
@@ -214,7 +214,7 @@ struct QueryCursor {
         return nil
     }
 
-    /// The standard library reads no `.5` and no `5.`.
+    /// The standard library does not read `.5` or `5.`.
     private static func double(_ written: String) -> Double {
         var bytes = Array(written.utf8)
         if let point = bytes.firstIndex(of: UInt8(ascii: ".")) {

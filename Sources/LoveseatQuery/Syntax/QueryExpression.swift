@@ -6,7 +6,7 @@ package enum PathStep: Hashable, Sendable {
     /// A position from 0, or from the end if negative.
     case index(Int)
 
-    /// Keys are told apart by their bytes.
+    /// Keys are compared by their bytes.
     package static func == (one: PathStep, other: PathStep) -> Bool {
         switch (one, other) {
         case (.key(let one), .key(let other)): one.isExactly(other)
@@ -23,7 +23,7 @@ package enum PathStep: Hashable, Sendable {
     }
 }
 
-/// How text is compared: by bytes, or as the options of `COLLATE` say.
+/// How text is compared: by bytes, or by the options of `COLLATE`.
 package struct QueryCollation: Hashable, Sendable {
     package var isUnicode = false
     package var ignoresCase = false

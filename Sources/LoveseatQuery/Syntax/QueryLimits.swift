@@ -1,8 +1,8 @@
-/// What a query may be at most, so that no text can exhaust the stack or the memory.
+/// The limits of a query, so that no text can exhaust the stack or the memory.
 package enum QueryLimits {
     /// Bytes of a query's text.
     package static let textBytes = 4 << 20
-    /// Expressions inside each other, also by way of an alias; parentheses count twice.
+    /// Nested expressions, also by way of an alias; parentheses count twice.
     ///
     /// A debug build then needs at most three quarters of the 512 kB that threads of Dispatch and Foundation have, and
     /// SQLite's own parser rarely takes more than about 25 levels.
@@ -19,6 +19,6 @@ package enum QueryLimits {
     package static let columns = 2_000
     /// Joins and unnested arrays, as SQLite allows.
     package static let joins = 60
-    /// Arrays inside each other in the path of an array index, which unnests them all.
+    /// Nested arrays in the path of an array index, which unnests them all.
     static let arrayLevels = 32
 }

@@ -230,7 +230,7 @@ extension QueryParser {
         return checked(node(.nested(value, steps), at: start))
     }
 
-    /// Reads an operand without a path. Each kind has a function of its own, so that a level takes few bytes of the stack.
+    /// Reads an operand without a path. Each kind has a separate function, so that a level takes few bytes of the stack.
     mutating func primary() -> QueryExpression? {
         switch cursor.peek() {
         case UInt8(ascii: "["): return array()

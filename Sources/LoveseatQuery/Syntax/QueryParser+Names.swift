@@ -1,5 +1,5 @@
 extension QueryParser {
-    // MARK: What begins with a word
+    // MARK: Expressions that begin with a word
 
     mutating func named() -> QueryExpression? {
         let start = cursor.position

@@ -1,5 +1,5 @@
 extension QueryPrinter {
-    /// How tightly an expression holds together, from the weakest on. One that is weaker than its place needs parentheses.
+    /// How tightly an expression binds, from the weakest on. An expression that is weaker than its place needs parentheses.
     enum Strength: Int, Comparable {
         /// COLLATE, and every place between commas or keywords.
         case whole

@@ -3,8 +3,8 @@ package import LoveseatModel
 extension SelectQuery {
     /// The text of the query. Parsing it gives an equal tree.
     ///
-    /// This holds for trees that the parser or the query builder makes. Others may have parts that the language has no words for, such as
-    /// a path that begins with a position; the parser refuses most of these.
+    /// This holds for trees that the parser or the query builder makes. Others may have parts that the language cannot express, such as a
+    /// path that begins with a position; the parser refuses most of these.
     package var text: String {
         var printer = QueryPrinter()
         printer.query(self)

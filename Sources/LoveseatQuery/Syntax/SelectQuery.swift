@@ -1,6 +1,6 @@
 import LoveseatModel
 
-/// A query as a tree: what the parser makes of text, and what a builder makes without text.
+/// A query as a tree, which the parser makes from text, and a builder makes without text.
 package struct SelectQuery: Hashable, Sendable {
     package struct Result: Hashable, Sendable {
         package var expression: QueryExpression

@@ -24,7 +24,7 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
     /// A language, such as `en` or `fr_CA`; it decides about stems and stop words.
     package var language: String?
     package var ignoresAccents: Bool
-    /// Words that are not indexed, separated by blanks, instead of the language's.
+    /// Words that are not indexed, separated by blanks, instead of the language's stop words.
     package var stopWords: String?
     package var disablesStemming: Bool
     /// The SQLite table of the words.
@@ -60,7 +60,7 @@ package struct FullTextIndexDefinition: Hashable, Sendable {
         }
     }
 
-    /// What the translation of a search needs to know, as a JSON array: the columns, and the tokenizer's options.
+    /// The data for translating a search, as a JSON array: the columns, and the tokenizer's options.
     var matchOptions: String {
         let options = tokenizerOptions.map(JSONValue.string)
         return JSONText(canonical: .array([.array(columns.map(JSONValue.string))] + options)).description
@@ -109,7 +109,7 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
     /// Whether the index is over the items themselves, and not over their properties.
     var indexesItems: Bool { expressions?.allSatisfy(\.isWhitespace) ?? true }
 
-    /// The columns that say in which items of the arrays around it an item is, from the inside to the outside.
+    /// The columns that contain the positions of an item in the arrays around it, from the inside to the outside.
     var parentColumns: [String] { (1..<max(1, levels.count)).map { $0 == 1 ? "parent" : "parent\($0)" } }
 
     /// The paths of the levels, as SQL has them; empty if the path is not one.
@@ -138,9 +138,9 @@ package struct ArrayIndexDefinition: Hashable, Sendable {
     }
 }
 
-/// The statements that make an index and take it away.
+/// The statements that make an index and remove it.
 package struct IndexStatements: Sendable {
-    /// What makes the tables that are filled.
+    /// Makes the tables that are filled.
     package var prepare: [String] = []
     /// Fills the index from the documents whose rows are in a range; nil if ``finish`` does it.
     package var fill: (@Sendable (Range<Int64>) -> String)?

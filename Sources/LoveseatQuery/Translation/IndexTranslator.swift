@@ -94,7 +94,7 @@ package enum IndexTranslator {
         let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
         let columns = paths.indices.map { "c\($0)" }
         let live = "flags & 1 = 0" + (condition.map { " AND " + $0 } ?? "")
-        // One view of the documents that are in the index: the triggers ask it, so that the condition is written once.
+        // One view of the documents that are in the index: the triggers use it, so that the condition is written once.
         let view = SQL.name(definition.table + " rows")
         let names = columns.joined(separator: ", ")
         let fill = "SELECT row, \(names) FROM \(view)"

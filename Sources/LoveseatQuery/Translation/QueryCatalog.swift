@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// What a query can name: the collections of a database, where they are in SQLite, and their indexes.
+/// The names that a query can use: the collections of a database, their places in SQLite, and their indexes.
 package struct QueryCatalog: Sendable {
     package var databaseName: String
     package var collections: [CollectionName: QueryCollection]
@@ -35,16 +35,15 @@ package struct QueryCollection: Sendable {
 /// A parameter of a query, as SQLite numbers it.
 package struct QueryParameter: Hashable, Sendable {
     package var name: String
-    /// Whether a boolean has to stay one. Where only its value matters it is bound as 1 or 0, so that SQLite's
-    /// indexes can be used.
+    /// Whether a boolean has to stay one. If only its value matters, it is bound as 1 or 0, so that SQLite's indexes can be used.
     package var keepsBoolean: Bool
 
-    /// Names are told apart by their bytes.
+    /// Names are compared by their bytes.
     package static func == (one: QueryParameter, other: QueryParameter) -> Bool {
         one.keepsBoolean == other.keepsBoolean && one.name.isExactly(other.name)
     }
 
-    /// What is bound for a value. MISSING and null are both NULL, as the language has it.
+    /// Returns the binding for a value. MISSING and null are both NULL, as the language defines it.
     package func binding(for value: JSONValue?) -> QueryBinding {
         guard let value else { return .null }
         switch QueryValue(value) {
@@ -61,7 +60,7 @@ package struct QueryParameter: Hashable, Sendable {
     }
 }
 
-/// What is bound to a parameter of SQLite.
+/// A value that is bound to a parameter of SQLite.
 package enum QueryBinding: Hashable, Sendable {
     case null
     case integer(Int64)
@@ -70,8 +69,8 @@ package enum QueryBinding: Hashable, Sendable {
     case blob([UInt8])
 }
 
-/// How values that SQLite has no kind for are told apart: null is an empty blob, and the first byte of others says
-/// what they are. Arrays come before objects.
+/// The marks of values that SQLite has no kind for: null is an empty blob, and the first byte of others says which kind they are. Arrays
+/// come before objects.
 package enum QueryMark {
     package static let array: UInt8 = 1
     package static let object: UInt8 = 2
@@ -87,7 +86,7 @@ package struct TranslatedQuery: Hashable, Sendable {
     package var sql: String
     /// The titles of the columns.
     package var columns: [String]
-    /// What is bound, from ?1 on. The same name may be there twice.
+    /// The parameters that are bound, from ?1 on. The same name may be there twice.
     package var parameters: [QueryParameter]
     /// The collections that the query reads, each once.
     package var collections: [CollectionName]
@@ -100,7 +99,7 @@ package struct TranslatedQuery: Hashable, Sendable {
 package enum QueryCompiler {
     /// Translates a query's text.
     ///
-    /// - Throws: ``QueryError`` with the position of what is wrong where there is one.
+    /// - Throws: ``QueryError`` with the position of the mistake if it has one.
     package static func compile(_ text: String, catalog: QueryCatalog) throws(QueryError) -> TranslatedQuery {
         try translate(QueryParser.parse(text), catalog: catalog)
     }

@@ -2,7 +2,7 @@ import LoveseatModel
 
 /// UNNEST, and the indexes that serve it.
 extension QueryTranslator {
-    /// Decides which arrays are read from indexes. Expressions then use what the index has.
+    /// Decides which arrays are read from indexes. Expressions then use the columns of the index.
     mutating func bindArrays(_ query: SelectQuery) throws(QueryError) {
         for (offset, join) in query.joins.enumerated() {
             guard case .unnest(let expression, _) = join else { continue }
@@ -13,7 +13,7 @@ extension QueryTranslator {
     private mutating func unnest(_ expression: QueryExpression, _ index: Int) throws(QueryError) -> String {
         guard case .property(let steps) = expression.kind else { return "" }
         let alias = SQL.name(sources[index].table ?? "")
-        // Only what stands before can be unnested.
+        // Only names of earlier sources can be unnested.
         guard case .path(let body, let rest) = try resolve(steps, before: index, at: expression.position)
         else {
             throw QueryError(
@@ -23,7 +23,7 @@ extension QueryTranslator {
             )
         }
         let path = QueryPath(rest).text
-        // A name that the array itself has is the property of a source before it.
+        // A name that the array itself has refers to the property of an earlier source.
         guard let parent = matchingSource(steps, before: index)?.index ?? (index == 1 ? 0 : nil) else {
             return "ls_each(\(body), \(SQL.string(path))) AS \(alias)"
         }
@@ -55,7 +55,7 @@ extension QueryTranslator {
         return "\(SQL.name(array.table)) AS \(alias) ON \(terms.joined(separator: " AND "))"
     }
 
-    /// The column of an item that an index has, if the path is the item itself: SQLite then need not look at the item's row.
+    /// The column of an index that has the value of an item, if the path is the item itself: SQLite then need not read the item's row.
     func indexedValue(_ steps: [PathStep]) -> String? {
         guard let (index, length) = matchingSource(steps), length == steps.count,
             sources[index].hasIndexedValue,

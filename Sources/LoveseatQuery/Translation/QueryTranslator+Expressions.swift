@@ -1,11 +1,11 @@
 import LoveseatAssertions
 
 extension QueryTranslator {
-    /// What a value is used for.
+    /// The use of a value.
     enum Context {
         /// The value is kept: booleans have to stay booleans.
         case value
-        /// Only what it compares or counts as matters.
+        /// Only the result of comparing or computing with it matters.
         case operand
     }
 
@@ -142,7 +142,7 @@ extension QueryTranslator {
         }
     }
 
-    /// The constant that an expression is, if it is one.
+    /// The constant value of an expression; nil if it is not constant.
     static func constant(_ expression: QueryExpression) -> QueryValue? {
         switch expression.kind {
         case .literal(let value): return value
@@ -300,7 +300,7 @@ extension QueryTranslator {
         return "ls_object(\(arguments.joined(separator: ", ")))"
     }
 
-    /// META that a column holds. Columns have a kind in SQLite, which converts what they are compared with.
+    /// A column that holds a property of META. Columns have a kind in SQLite, and convert the values that they are compared with.
     enum Column { case id, number }
 
     func column(_ expression: QueryExpression) -> Column? {
@@ -327,7 +327,7 @@ extension QueryTranslator {
         }
     }
 
-    /// Both sides of a comparison, so that a column converts nothing.
+    /// Both sides of a comparison, without conversion by a column.
     mutating func operands(
         _ left: QueryExpression,
         _ right: QueryExpression,

@@ -51,7 +51,7 @@ extension QueryTranslator {
         }
     }
 
-    /// What the table function takes: the text of a document and a path, or a value.
+    /// The arguments of the table function: the text of a document and a path, or a value.
     mutating func collectionArguments(_ collection: QueryExpression) throws(QueryError) -> String {
         if case .property(let steps) = collection.kind,
             case .path(let body, let rest) = try resolve(steps, at: collection.position)

@@ -1,10 +1,10 @@
 extension QueryTranslator {
     // MARK: Operators
 
-    /// The text with the collation that it is compared by.
+    /// The text with the collation by which it is compared.
     ///
-    /// SQLite takes a collation from anywhere inside of an operand, also from a comparison in a CASE or in a function's
-    /// arguments. Where there is one inside, the outer comparison has to name its own.
+    /// SQLite takes a collation from anywhere inside of an operand, also from a comparison in a CASE or in a function's arguments. If there
+    /// is one inside, the outer comparison has to name its own.
     func collated(_ text: String, _ collation: QueryCollation?, with others: [String] = []) -> String {
         if let name = collation?.sqlName { return text + " COLLATE " + SQL.name(name) }
         guard namesCollation, ([text] + others).contains(where: SQL.mayNameCollation) else { return text }
@@ -66,13 +66,13 @@ extension QueryTranslator {
             }
         }
         if column == .number { text = "+" + text }
-        // SQLite folds this to the word FALSE or TRUE, which is an operator of its own behind IS.
+        // SQLite folds this to the word FALSE or TRUE, which is another operator after IS.
         if items.isEmpty { return "ifnull(\(text) \(isNegated ? "NOT " : "")IN (), 0)" }
         return
             "(\(collated(text, collation, with: list)) \(isNegated ? "NOT " : "")IN (\(list.joined(separator: ", "))))"
     }
 
-    /// An operand that, if it is a column, does not convert what it is compared with.
+    /// An operand that does not convert the other side of a comparison, if it is a column.
     private mutating func plain(_ expression: QueryExpression) throws(QueryError) -> String {
         (column(expression) == nil ? "" : "+") + (try sql(expression, .operand))
     }

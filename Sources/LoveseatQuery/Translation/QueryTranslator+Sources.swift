@@ -11,11 +11,11 @@ struct BoundSource {
     var table: String?
     /// Nil for an unnested array.
     var collection: QueryCollection?
-    /// Whether the query speaks of deletion, so that tombstones are seen.
+    /// Whether the query refers to deletion, so that tombstones are seen.
     var seesTombstones = false
-    /// What an unnested array is a property of: a document, or an item of an array that is unnested before.
+    /// The parent and the path of an unnested array: a property of a document, or of an item of an array that is unnested before.
     var arrayPath: (parent: Int, path: String)?
-    /// What an unnested array is read from, in SQL.
+    /// The SQL expression from which an unnested array is read.
     var items = ""
     /// Whether an index of the items themselves is read instead of the array.
     var hasIndexedValue = false
@@ -24,7 +24,7 @@ struct BoundSource {
 }
 
 extension QueryTranslator {
-    /// What the beginning of a path means.
+    /// The meaning of the beginning of a path.
     enum Resolved {
         /// A path into JSON text.
         case path(body: String, [PathStep])
@@ -142,7 +142,7 @@ extension QueryTranslator {
         return source.name.isExactly(catalog.databaseName) ? .default : nil
     }
 
-    /// Two sources of the same last name are told apart by their scopes.
+    /// Makes the titles of two sources of the same last name different, by their scopes.
     private mutating func retitle(_ query: SelectQuery) {
         var titles: [ExactText: Int] = [:]
         for source in sources { titles[ExactText(source.title), default: 0] += 1 }
@@ -152,7 +152,7 @@ extension QueryTranslator {
         }
     }
 
-    /// Finds the sources of which the query asks whether they are deleted.
+    /// Finds the sources whose deletion the query refers to.
     private mutating func markTombstones(_ query: SelectQuery) {
         var stack: [QueryExpression] =
             query.results.map(\.expression) + query.grouping + query.order.map(\.expression)
@@ -160,7 +160,7 @@ extension QueryTranslator {
         for case .collection(_, _, let condition?) in query.joins { stack.append(condition) }
         while let expression = stack.popLast() {
             stack += expression.kind.children
-            // A name that means nothing here may be a variable's; if not, it is refused when it is translated.
+            // A name without a meaning here may be a variable's. If it is not, it is refused when it is translated.
             switch expression.kind {
             case .meta(let source, "deleted"):
                 if let index = try? metaSource(source, at: nil) { sources[index].seesTombstones = true }
@@ -261,7 +261,7 @@ extension QueryTranslator {
         "_revisionID": "revisionID", "_rowid": "rowid",
     ]
 
-    /// Finds what a path means.
+    /// Finds the meaning of a path.
     func resolve(_ steps: [PathStep], before limit: Int? = nil, at position: Int?) throws(QueryError)
         -> Resolved
     {

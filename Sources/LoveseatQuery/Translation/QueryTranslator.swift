@@ -1,6 +1,6 @@
 import LoveseatModel
 
-/// Translates a query to SQL: resolves names, checks what the grammar cannot, and writes expressions.
+/// Translates a query to SQL: resolves names, checks rules that the grammar cannot, and writes expressions.
 struct QueryTranslator {
     let catalog: QueryCatalog
     var sources: [BoundSource] = []
@@ -14,11 +14,11 @@ struct QueryTranslator {
     /// Each RANK, which needs its MATCH.
     var ranks: [(source: Int, index: FullTextIndexDefinition, position: Int?)] = []
     var scope = Scope()
-    /// Whether a collation was written anywhere, which SQLite may then take for an outer comparison too.
+    /// Whether a collation was written anywhere, which SQLite may then apply to an outer comparison, too.
     var namesCollation = false
-    /// How many expressions are being translated, one inside of the other.
+    /// The number of nested expressions that are being translated.
     var level = 0
-    /// How many expressions were translated.
+    /// The number of expressions that were translated.
     private(set) var translated = 0
     private var usedNames: Set<ExactText> = []
 
@@ -141,7 +141,7 @@ struct QueryTranslator {
             scope.seesAliases = false
         }
         defer { scope.seesAliases = true }
-        // Given the choice, SQLite would read one collection by ID, and for each document all of another.
+        // Given the choice, SQLite would read one collection by ID, and all of another for each document.
         let sorts = query.limit == nil && sources.filter { $0.collection != nil }.count > 1
         return (sorts && column(expression) != nil ? "+" : "") + (try sortKey(expression))
     }
@@ -229,7 +229,7 @@ struct QueryTranslator {
         return (items, titles)
     }
 
-    /// A result in the form that rows are read in: JSON text for what SQLite has no kind for.
+    /// A result in the form in which rows are read: JSON text for kinds that SQLite does not have.
     private mutating func resultItem(_ expression: QueryExpression) throws(QueryError) -> String {
         switch expression.kind {
         case .property(let steps):
@@ -307,7 +307,7 @@ struct QueryTranslator {
 
     // MARK: Names in SQL
 
-    /// An alias that no other table of the statement has. SQLite does not tell `A` from `a`, and ends its text at a NUL.
+    /// An alias that no other table of the statement has. SQLite does not distinguish `A` from `a`, and ends its text at a NUL.
     mutating func tableAlias(_ name: String) -> String {
         let name = String(decoding: name.utf8.map { $0 == 0 ? UInt8(ascii: " ") : $0 }, as: UTF8.self)
         var unique = name

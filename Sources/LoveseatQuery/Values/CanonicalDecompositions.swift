@@ -1,5 +1,5 @@
-/// The canonical decompositions of Unicode 14.0.0, which the standard library does not give to programs: characters that
-/// are equal to a letter and its marks. Hangul is computed; the compatibility ideographs are left out.
+/// The canonical decompositions of Unicode 14.0.0, which the standard library does not offer: characters that are equal to a letter and its
+/// marks. Hangul is computed; the compatibility ideographs are left out.
 enum CanonicalDecompositions {
     static let table: [Unicode.Scalar: [Unicode.Scalar]] = {
         var table: [Unicode.Scalar: [Unicode.Scalar]] = [:]

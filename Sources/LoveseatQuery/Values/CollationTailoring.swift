@@ -1,4 +1,4 @@
-/// Letters that a language puts elsewhere than the root order does.
+/// Letters that a language sorts elsewhere than the root order does.
 struct CollationTailoring: Sendable {
     private struct Rule {
         let scalars: [Unicode.Scalar]
@@ -10,10 +10,10 @@ struct CollationTailoring: Sendable {
     var isEmpty: Bool { rules.isEmpty }
 
     init(locale: String?) {
-        // There is no locale, or its language puts no letter elsewhere.
+        // There is no locale, or its language moves no letters.
         guard let language = Self.language(of: locale), let order = Self.orders[language] else { return }
         for chain in order.split(separator: " ") {
-            // The first letter is where the others follow; letters between dots are one place.
+            // The others follow the first letter; letters between dots share one place.
             let places = chain.split(separator: "<")
             guard let anchor = places.first?.utf8.first else { continue }
             for (index, place) in places.dropFirst().enumerated() {
@@ -24,7 +24,7 @@ struct CollationTailoring: Sendable {
         }
     }
 
-    /// The language of a locale, if it has an order of its own.
+    /// The language of a locale, if it has a separate order.
     static func language(of locale: String?) -> String? {
         let language = (locale ?? "").prefix { $0 != "_" && $0 != "-" }.lowercased()
         return orders[language] == nil ? nil : language

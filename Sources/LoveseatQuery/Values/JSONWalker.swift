@@ -1,6 +1,6 @@
 import LoveseatModel
 
-/// Finds values in JSON text without making a tape or a tree: it skips what is not asked for, and stops at what is.
+/// Finds values in JSON text without making a tape or a tree: it skips everything before the value, and stops there.
 ///
 /// The text comes from the database, where only checked JSON is stored. On anything else the walk ends early, and the
 /// answer is that there is no such value; it never reads outside of the text.
@@ -197,7 +197,7 @@ package struct JSONWalker {
     /// The items of an array, or the members of an object; nothing for anything else.
     package func children(of container: Int) -> Children { Children(walker: self, container: container) }
 
-    /// Where the values of a container begin, one by one.
+    /// The positions at which the values of a container begin, one by one.
     package struct Children {
         private let walker: JSONWalker
         private var position: Int

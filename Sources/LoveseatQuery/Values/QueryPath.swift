@@ -1,4 +1,4 @@
-/// A path as SQL carries it: `.address.zip`, `.tags[0]`, `.list[-1]`, or nothing for the whole value.
+/// A path as SQL contains it: `.address.zip`, `.tags[0]`, `.list[-1]`, or nothing for the whole value.
 ///
 /// Dots, brackets and backslashes in keys have a backslash in front. The same path has always the same text, because
 /// SQLite uses an index only for the very same expression.

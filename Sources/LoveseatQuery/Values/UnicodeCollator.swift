@@ -38,7 +38,7 @@ package struct UnicodeCollator: Sendable {
         return 0
     }
 
-    /// Whether a text has a part that is equal to another.
+    /// Whether a text contains another one.
     package func contains(_ text: String, _ part: String) -> Bool {
         let (all, wanted) = (comparable(text), comparable(part))
         guard !wanted.isEmpty, wanted.count <= all.count else { return false }
@@ -146,7 +146,7 @@ enum CollationWeights {
     /// The place of a small letter; the next free ones are for letters that follow it.
     static func letter(_ value: UInt32) -> UInt32 { firstLetter + value << 5 }
 
-    /// Latin letters that no decomposition takes apart: the letters that they count as, or follow.
+    /// Latin letters that no decomposition splits: the letters that they count as, or follow.
     private static let latin: [UInt32: (letters: String, isAfter: Bool)] = [
         0xDF: ("ss", false), 0x1E9E: ("SS", false), 0xE6: ("ae", false), 0xC6: ("AE", false),
         0x153: ("oe", false),

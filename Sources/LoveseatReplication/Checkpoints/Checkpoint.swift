@@ -1,8 +1,8 @@
 package import LoveseatModel
 
-/// What has been pushed and pulled, as both sides keep it (replication.md §5.1).
+/// The progress of push and pull, as both sides keep it (replication.md §5.1).
 package struct Checkpoint: Hashable, Sendable {
-    /// The local sequences that are done with; from 0.
+    /// The local sequences that are finished, from 0.
     package var completed: SequenceSet
     /// The last remote sequence up to which everything has been pulled.
     package var remote: RemoteSequence?
@@ -12,7 +12,7 @@ package struct Checkpoint: Hashable, Sendable {
         self.remote = remote
     }
 
-    /// Reads a checkpoint; what cannot be read counts as not done.
+    /// Reads a checkpoint. Parts that cannot be read count as not done.
     package init(_ json: JSONElement) {
         self.init()
         if let flat = json["localCompleted"]?.items.map({ $0.int }), flat.count % 2 == 0, !flat.isEmpty {
@@ -29,7 +29,7 @@ package struct Checkpoint: Hashable, Sendable {
         if let remote = json["remote"], !remote.isNull { self.remote = RemoteSequence(remote) }
     }
 
-    /// `time`: Unix time in seconds, for people.
+    /// Returns the checkpoint as JSON. `time`: Unix time in seconds, for people to read.
     package func json(time: Int64) -> JSONText {
         var value: JSONValue = ["time": JSONValue(time)]
         let local = completed.completeUpTo ?? 0
@@ -45,14 +45,14 @@ package struct Checkpoint: Hashable, Sendable {
         return JSONText(canonical: value)
     }
 
-    /// The safe one of ours and the peer's copy (replication.md §5.5).
+    /// Reduces this checkpoint to what the peer's copy confirms (replication.md §5.5).
     ///
-    /// The peer's copy is saved first, so an older one means that it lost what came after it (a backup was restored, or power was
-    /// lost). What it took away in that time has to come back, and may have any sequence.
+    /// The peer's copy is saved first, so an older one means that the peer lost its later changes (a backup was restored, or power was
+    /// lost). Documents that the peer took away in that time have to come back, and may have any sequence.
     ///
-    /// `wasTakenFrom`: whether the peer ever took documents away. An older copy makes the pull begin anew then.
+    /// `wasTakenFrom`: whether the peer ever took documents away. If so, an older copy makes the pull begin anew.
     ///
-    /// - Returns: whether the two agreed; if not, marks of what the remote has are not to be believed.
+    /// - Returns: whether the two agreed. If not, the marks for the remote are not reliable.
     package mutating func intersect(_ peer: Checkpoint, wasTakenFrom: Bool = false) -> Bool {
         var agrees = true
         let ours = completed

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// What makes two replications share a checkpoint (replication.md §5.2).
+/// The parameters of a replication that name its checkpoint: replications with equal ones share it (replication.md §5.2).
 package struct CheckpointID: Hashable, Sendable {
     package var privateUUID: [UInt8]
     package var collection: CollectionName
@@ -12,7 +12,7 @@ package struct CheckpointID: Hashable, Sendable {
     /// Tells the app's filters apart; nil without.
     package var filterVersion: String?
 
-    /// What no text is.
+    /// A byte that does not occur in UTF-8.
     private static let filterMark: [UInt8] = [0xFF]
 
     package init(privateUUID: [UInt8], collection: CollectionName, pulls: Bool, pushes: Bool, remote: String)
@@ -24,8 +24,8 @@ package struct CheckpointID: Hashable, Sendable {
         self.remote = remote
     }
 
-    /// Bytes with all the distinctions of the specification, to be hashed: SHA-1 for the default collection, SHA-256
-    /// for any other. They are ours, not Fleece: nobody else knows the UUID in them.
+    /// The bytes to be hashed, with all the distinctions of the specification: SHA-1 for the default collection, SHA-256 for any other.
+    /// They are not Fleece but our own format: no other database knows the UUID in them.
     package var hashInput: [UInt8] {
         var parts: [[UInt8]] = [privateUUID]
         if collection != .default {

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// The two sides of a conflict, and what they grew from.
+/// The two sides of a conflict, and their common ancestor.
 package struct ConflictCase: Hashable, Sendable {
     package struct Side: Hashable, Sendable {
         package let revision: RevisionID
@@ -32,7 +32,7 @@ package struct ConflictCase: Hashable, Sendable {
 }
 
 extension ConflictCase {
-    /// Two versions that verdicts have chosen so often, each against the other, mean the same, whatever connections made them.
+    /// The maximum number of contradicting verdicts about the same two versions, over all connections.
     private static let maximumRounds = 4
 
     /// Whether the resolvers of the peers contradict each other, so that none is asked again.
@@ -46,7 +46,7 @@ package enum Resolution: Hashable, Sendable {
     case merged(JSONText)
     case deleted
 
-    /// What that means for the revision tree (docs/decisions/0001).
+    /// Returns the verdict for the revision tree (docs/decisions/0001).
     ///
     /// A new revision goes on top of the peer's: a hub takes it only there. Between two Loveseats it goes on top of the
     /// higher one, so that peers that merge alike make the same revision.
@@ -66,8 +66,8 @@ package enum Resolution: Hashable, Sendable {
     }
 }
 
-/// The rule that peers without one of their own share (replication.md §13.4): a deletion wins, then the higher
-/// generation, then the greater revision ID.
+/// The rule that peers without a resolver share (replication.md §13.4): a deletion wins, then the higher generation, then the greater
+/// revision ID.
 package enum DefaultConflictResolver {
     package static func resolve(_ conflict: ConflictCase) -> Resolution {
         if conflict.local.isDeleted || conflict.remote.isDeleted { return .deleted }

@@ -8,9 +8,9 @@ package struct ChangeQuery: Hashable, Sendable {
     package var tombstonesSkipped: UInt64 = 0
     /// Only these documents.
     package var documentIDs: ListedIDs?
-    /// Leaves out what the active side's remote is known to have, and documents in conflict.
+    /// Leaves out revisions that the active side's remote is known to have, and documents in conflict.
     package var isForPush = false
-    /// Whether the peer is told what is known beside the current revision.
+    /// Whether the peer is told what is known besides the current revision.
     package var tellsTrees = false
     /// Whether the peer is told of documents that it may not have any more.
     package var tellsLosses = false
@@ -52,7 +52,7 @@ package struct LocalChange: Hashable, Sendable {
     package var remoteAncestor: RevisionID?
     /// The remote is marked as having a revision, but that may not be so any more.
     package var hasDoubtedMark = false
-    /// The digest of what is known of the document; nil for a single line, or where the peer is not told.
+    /// The digest of the document's tree; nil for a single line, or where the peer is not told.
     package var knowledge: String?
     /// The peer was sent the document, and may not have it any more.
     package var takesAway = false
@@ -110,17 +110,17 @@ package struct AccessRemoval: Hashable, Sendable {
     }
 }
 
-/// What becomes of a document that the peer takes away.
+/// The outcome for a document that the peer takes away.
 package enum RemovalVerdict: Hashable, Sendable {
     /// It is not here any more.
     case removed
-    /// It is not here any more, and neither is an edit that the peer has not got.
+    /// It is not here any more, and neither is an edit that the peer does not have.
     case removedWithEdit
     /// The app's filter keeps it.
     case filtered
     /// It stays, since the peer never had it.
     case neverThere
-    /// It stays, since the peer has not got the last edit of it.
+    /// It stays, since the peer does not have its last edit.
     case edited
 }
 
@@ -137,7 +137,7 @@ package struct SyncedRevision: Hashable, Sendable {
 }
 
 extension LoveseatError {
-    /// Why a document stays that the peer takes away; nil if it does not.
+    /// Creates the reason why a document stays although the peer takes it away; nil if it does not stay.
     package init?(keeping id: String, _ verdict: RemovalVerdict) {
         switch verdict {
         case .removed, .removedWithEdit: return nil

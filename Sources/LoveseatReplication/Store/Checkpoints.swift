@@ -1,12 +1,12 @@
 package import LoveseatModel
 
-/// What is kept of earlier sessions with a peer.
+/// The state that is kept of earlier sessions with a peer.
 package struct StoredCheckpoint: Sendable {
     package var body: JSONText?
     package var marks = MarkState.unknown
     /// Whether the peer has ever taken documents away.
     package var wasTakenFrom = false
-    /// Whether it took some away after the last checkpoint went to it, so that one from before says nothing of them.
+    /// Whether the peer took documents away after the last checkpoint was sent to it, so that an older checkpoint says nothing of them.
     package var wasTakenFromSince = false
 
     package init() {}
@@ -20,19 +20,19 @@ package struct PeerCheckpoint: Hashable, Sendable {
     package init(revision: Int, body: JSONText) { (self.revision, self.body) = (revision, body) }
 }
 
-/// What is known of the marks of what a remote has: who made the last ones, and whether a checkpoint covers them.
+/// The state of the marks for a remote: which session made the last ones, and whether a checkpoint covers them.
 package enum MarkState: Hashable, Sendable {
-    /// There are none, or it is not known who made them.
+    /// There are no marks, or it is not known which session made them.
     case unknown
     /// The last session that made marks had this checkpoint ID.
     case ours(isCovered: Bool)
-    /// It had another checkpoint ID, as one with other filters has.
+    /// That session had another checkpoint ID, for example because of other filters.
     case others(isCovered: Bool)
 }
 
-/// Which marks of what a remote has count (docs/decisions/0006-lost-commits.md). Marks made in the session itself always do.
+/// Which marks for a remote count (docs/decisions/0006-lost-commits.md). Marks made in the session itself always do.
 package struct MarkTrust: Hashable, Sendable {
-    /// Whether a push leaves out what the remote was marked to have when the session began.
+    /// Whether a push leaves out revisions that the remote was marked as having when the session began.
     package var leavesOutMarked = true
     /// The local sequences of the documents whose marks count when the remote says something else; nil for all.
     package var followed: SequenceSet?

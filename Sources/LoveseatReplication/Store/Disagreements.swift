@@ -1,24 +1,24 @@
 package import LoveseatModel
 
-/// What a hub that refused a revision says of the document.
+/// The state of a document at a hub that refused a revision of it.
 package enum HubState: Hashable, Sendable {
     /// This is the current revision there.
     case has(RevisionID)
     /// It has no such document.
     case hasNone
-    /// Nothing: what the pull has brought must tell.
+    /// The hub did not say. The revisions that the pull has brought must tell.
     case unknown
 }
 
-/// What came of a peer's reasons.
+/// The outcome when the peer answered a pushed revision with its own tree.
 package enum Hearing: Hashable, Sendable {
     /// Both sides have the same current revision now.
     case agrees
-    /// This side knows more, and offers its own again.
+    /// This side knows more, and offers its own revision again.
     case disagrees
-    /// The peer's revision did not come along, or may not come here.
+    /// The content of the peer's revision did not come with the answer, or may not be stored here.
     case lacksContent
-    /// The peer's revision goes on from this side's, and nothing is pulled.
+    /// The peer's revision descends from this side's, and nothing is pulled.
     case isBehind
 }
 
@@ -30,7 +30,7 @@ package enum Meeting: Hashable, Sendable {
     case agrees
     /// Offer it again, on top of this one.
     case offer(over: RevisionID?)
-    /// What the hub has is not here yet. `isMarked`: whether it is known to have had any revision of the document, so that its
-    /// feed will bring the next.
+    /// The hub's revision is not here yet. `isMarked`: whether the hub is known to have had any revision of the document, so that its feed
+    /// will bring the next.
     case waits(isMarked: Bool)
 }

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// What a filter is asked about.
+/// A received revision as a filter sees it.
 package struct FilterCandidate: Hashable, Sendable {
     package let documentID: String
     package let revision: RevisionID
@@ -29,7 +29,7 @@ package struct IncomingRevision: Hashable, Sendable {
     package let sender: RevisionTree.PeerKind
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
-    /// It may have been announced for what it was, and not for what the sender has now.
+    /// The announcement may have been about an older state, and not about the sender's current one.
     package var mayBeOld = false
 
     package init(
@@ -46,7 +46,7 @@ package struct IncomingRevision: Hashable, Sendable {
         self.sender = sender
     }
 
-    /// The same with another body.
+    /// Returns the same revision with another body.
     package func with(_ body: JSONText) -> IncomingRevision {
         var revision = self
         revision.body = body
@@ -79,6 +79,6 @@ package enum BlobStart: Hashable, Sendable {
     case from(UInt64)
     /// It is being received over this connection for another document.
     case underWay
-    /// It has come meanwhile.
+    /// It arrived meanwhile.
     case here
 }

@@ -1,13 +1,13 @@
-/// The IDs of a subscription to chosen documents, of which a peer may send a million: their bytes in a row, and a table of their places.
+/// The IDs of a subscription to chosen documents, of which a peer may send a million: their bytes in one array, and a hash table.
 package struct ListedIDs: Hashable, Sendable {
     /// Each ID with its length in front, in two bytes.
     private var bytes: [UInt8] = []
-    /// The place of an ID, plus one, where its hash says, or behind that; 0 where there is none.
+    /// The position of an ID plus one, in the slot of its hash or a later one; 0 for an empty slot.
     private var table: [UInt32] = []
     private var count = 0
 
-    /// `count`, `size`: about how many there are, and the bytes of all and of their lengths, so that the room for a million is not taken
-    /// twice while it grows.
+    /// `count`, `size`: the approximate number of IDs, and of their bytes with the lengths. With these, the memory for a million IDs is
+    /// reserved once, and not taken twice while the arrays grow.
     package init(_ ids: some Sequence<String>, count: Int = 0, size: Int = 0) {
         bytes.reserveCapacity(size)
         if count > 0 { makeTable(for: count) }
@@ -53,7 +53,7 @@ package struct ListedIDs: Hashable, Sendable {
         }
     }
 
-    /// An empty table of which so many IDs fill three quarters at most.
+    /// Makes an empty table, of which so many IDs fill three quarters at most.
     private mutating func makeTable(for ids: Int) {
         var size = max(16, table.count)
         while ids * 4 > size * 3 { size *= 2 }

@@ -1,18 +1,18 @@
 package import LoveseatModel
 
-/// Which marks of what a remote has count, for one collection and one session (docs/decisions/0006-lost-commits.md).
+/// Decides which marks for a remote count, for one collection and one session (docs/decisions/0006-lost-commits.md).
 ///
-/// A value without a database: it is told what happens, and answers.
+/// It is a value without a database: it is told of events, and answers questions.
 package struct MarkLedger: Sendable {
-    /// How many bytes of names of documents that were marked in a session are kept. More are offered once in vain.
+    /// The maximum bytes of the document IDs that are remembered as marked in a session. Further documents are offered once in vain.
     package static let namesKept = 8_000_000
 
     private var trust = MarkTrust()
-    /// The last sequence of the collection when it was said which marks count.
+    /// The collection's last sequence when it was decided which marks count.
     private var beginning: UInt64 = 0
     /// Whether there are marks from before this session, which may be in doubt.
     private var hasOlder = false
-    /// What this session marked while older marks are in doubt.
+    /// The documents that this session marked while older marks are in doubt.
     private var marked = NameSet(bytes: Self.namesKept)
     /// How many transactions made marks, and how many had when the last checkpoint went to the peer; nil before one did.
     private var made = 0
@@ -20,43 +20,43 @@ package struct MarkLedger: Sendable {
 
     package init() {}
 
-    // MARK: What happens
+    // MARK: Events
 
-    /// There are marks, or a checkpoint, from before this session.
+    /// Notes that there are marks, or a checkpoint, from before this session.
     package mutating func foundOlder() { hasOlder = true }
 
-    /// The session has compared checkpoints, and says which marks count. `lastSequence`: the collection's at this moment.
+    /// Notes which marks count, after the session has compared checkpoints. `lastSequence`: the collection's at this moment.
     package mutating func believe(_ trust: MarkTrust, at lastSequence: UInt64) {
         (self.trust, beginning) = (trust, lastSequence)
     }
 
-    /// A transaction made marks.
+    /// Notes that a transaction made marks.
     package mutating func marksMade() { made += 1 }
 
-    /// The session has marked these documents.
+    /// Notes that the session has marked these documents.
     package mutating func mark(_ ids: some Sequence<String>) {
         if !hasOlder || trust.leavesOutMarked { return }
         for id in ids { marked.insert(id) }
     }
 
-    /// A checkpoint goes to the peer.
+    /// Notes that a checkpoint is sent to the peer.
     package mutating func checkpointBegan() { covered = made }
 
-    // MARK: What follows
+    // MARK: Answers
 
-    /// Whether what the remote is marked to have of documents that were here when the session began need not be offered.
+    /// Whether marked revisions need not be offered, if their documents were here when the session began.
     package var leavesOutMarked: Bool { trust.leavesOutMarked }
 
     /// Whether the last checkpoint that went to the peer covers every mark that was made.
     package var isCovered: Bool { covered == made }
 
-    /// Whether a mark of what the remote has counts for a push.
+    /// Whether a mark for the remote counts for a push.
     ///
-    /// With older marks in doubt, those count that this session made, whether or not the document was here when it began, and what an
-    /// edit of this session was made on. A document can come back to a revision with an older mark, as when a resolver takes the
-    /// remote's: such a mark proves nothing.
+    /// While older marks are in doubt, two kinds count: those that this session made, whether or not the document was here when it began,
+    /// and that of the revision on which an edit of this session was made. A document can come back to a revision with an older mark, for
+    /// example when a resolver takes the remote's: such a mark proves nothing.
     ///
-    /// `isCurrent`: whether it is of the document's current revision.
+    /// `isCurrent`: whether the mark is on the document's current revision.
     package func counts(isCurrent: Bool, of documentID: String, at sequence: UInt64) -> Bool {
         guard !trust.leavesOutMarked else { return true }
         guard isCurrent else { return !isDoubted(sequence) }
@@ -68,8 +68,8 @@ package struct MarkLedger: Sendable {
         !trust.leavesOutMarked && sequence <= beginning
     }
 
-    /// Whether all that was in doubt when the session began has been offered anew. `completed`: the sequence up to which a checkpoint
-    /// says that everything was.
+    /// Whether every document that was in doubt when the session began has been offered again. `completed`: the sequence up to which a
+    /// checkpoint says that everything was.
     package func hasOfferedDoubted(upTo completed: UInt64?) -> Bool {
         trust.leavesOutMarked || completed ?? 0 >= beginning
     }

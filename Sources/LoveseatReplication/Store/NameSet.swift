@@ -1,6 +1,6 @@
 private import LoveseatModel
 
-/// Names, as many as fit.
+/// A set of names that uses a limited amount of memory.
 package struct NameSet: Sendable {
     private var names: DocumentSet = []
     private var bytesLeft: Int

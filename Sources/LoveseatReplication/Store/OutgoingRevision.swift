@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// A revision that a peer is to get.
+/// A request for a revision to be sent.
 package struct RevisionRequest: Hashable, Sendable {
     package let documentID: String
     package let revision: RevisionID
@@ -10,7 +10,7 @@ package struct RevisionRequest: Hashable, Sendable {
     /// Whether the peer takes a delta against one of the revisions that it has.
     package let wantsDelta: Bool
     package let peer: RevisionTree.PeerKind
-    /// Whether a hub gets a copy also where the revision descends from what it has.
+    /// Whether a hub gets a copy even if the revision descends from the hub's.
     package let isCopyOnly: Bool
 
     package init(
@@ -52,18 +52,18 @@ package struct SendableRevision: Hashable, Sendable {
     package let history: [RevisionID]
     package var isDeleted: Bool
     package var body: JSONText
-    /// The first revision of its line, for a Loveseat that the history does not show it.
+    /// The first revision of its line, for a Loveseat to which the history does not show it.
     package var origin: RevisionID?
-    /// What else is known of the document, for a Loveseat; nil if it is no more than this line.
+    /// The rest of the document's tree, for a Loveseat; nil if there is only this line.
     package var knowledge: TreeKnowledge?
-    /// That it was made for a hub.
+    /// Set if the revision is a copy that was made for a hub.
     package var copy: HubCopy?
-    /// Others wrote the document, too, and it is not known what a hub has of it: it may have had this revision.
+    /// The hub may have had this revision: other peers wrote the document, too, and the hub's revisions are not known.
     package var isUncertain = false
     /// A revision that the peer has, with its body, to make a delta against.
     package var deltaBase: DeltaBase?
 
-    /// The content of one line on top of another, which is all that a hub takes (docs/decisions/0001).
+    /// The content of one line on top of another, the only form in which a hub accepts it (docs/decisions/0001).
     package struct HubCopy: Hashable, Sendable {
         /// The first revision with that content.
         package let original: RevisionID

@@ -2,7 +2,7 @@ package import LoveseatModel
 
 /// A change that a peer announced.
 package struct AnnouncedChange: Hashable, Sendable {
-    /// What flags may be added up of (replication.md §B.1).
+    /// The flags of an announced change, which are added up (replication.md §B.1).
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: Int
 
@@ -19,15 +19,15 @@ package struct AnnouncedChange: Hashable, Sendable {
     package let flags: Flags
     /// In bytes; 0 if the peer did not say.
     package let bodySize: Int
-    /// The digest of what the peer knows of the document beside its line; nil if that is nothing.
+    /// The digest of the peer's tree of the document; nil if that is only the line.
     package var knowledge: String?
-    /// Why the revision cannot be had; nil if nothing is wrong with the entry.
+    /// Why the entry cannot be used; nil if nothing is wrong with it.
     package var defect: String?
-    /// It became so after the place from which this session pulls.
+    /// The change was made after the sequence from which this session pulls.
     package var isNews = false
 
-    /// The peer may announce it for what it was, and not for what it has now: the deletion with which a document left a channel stays in
-    /// that channel's feed when the document is there again.
+    /// Whether the announcement may be about an older state: the deletion with which a document left a channel stays in that channel's
+    /// feed, even if the document is there again.
     package var mayBeOld: Bool { flags.contains(.leftChannel) && !isNews }
 
     package init(
@@ -52,7 +52,7 @@ package struct AnnouncedChange: Hashable, Sendable {
 package struct ProposedChange: Hashable, Sendable {
     package let documentID: String
     package let revision: RevisionID
-    /// The one that the proposal is to go on top of; nil for none.
+    /// The revision on which the proposal is based; nil for none.
     package let serverRevision: RevisionID?
     /// In bytes; 0 if the peer did not say.
     package let bodySize: Int

@@ -1,10 +1,10 @@
 package import LoveseatModel
 
-/// What replication asks of a database, whatever the wire.
+/// The database as replication uses it, whatever the wire.
 ///
-/// One object serves one connection and is called from its driver only, which may block. Each call is one transaction at most; what
-/// was answered is committed. Collections are named by their position in the session. Methods that throw throw what the database
-/// says: ``LoveseatError/Code/busy``, an error of the disk, or that a collection is gone.
+/// One object serves one connection. It is called from the connection's driver only, and may block. Each call is at most one transaction,
+/// which is committed when the call returns. Collections are named by their position in the session. Methods that throw report the
+/// database's errors: ``LoveseatError/Code/busy``, an error of the disk, or that a collection is gone.
 package protocol RevisionStore: AnyObject {
     /// How many connections share the memory of this database, this one included.
     var connections: Int { get }
@@ -12,13 +12,14 @@ package protocol RevisionStore: AnyObject {
     // MARK: Checkpoints and marks
 
     func checkpoint(of collection: Int) throws(LoveseatError) -> StoredCheckpoint
-    /// `coversMarks`: whether the peer has what it was marked to have when the checkpoint went to it.
+    /// Saves a checkpoint. `coversMarks`: whether the peer has every revision that it was marked as having when the checkpoint was sent to
+    /// it.
     func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError)
-    /// Saves what is left of a checkpoint that the peer does not have any more, on the disk before this returns.
+    /// Saves the rest of a checkpoint of which the peer has lost a part. It is on the disk before this returns.
     func retractCheckpoint(_ body: JSONText, of collection: Int) throws(LoveseatError)
-    /// A checkpoint is about to go to the peer: it covers the marks made before, and none that come later.
+    /// Notes that a checkpoint is about to be sent to the peer: it covers the marks made before, and none that come later.
     func beginCheckpoint(of collection: Int)
-    /// From now on, which marks of what the remote has count.
+    /// Sets which marks for the remote count from now on.
     func believeMarks(_ trust: MarkTrust, in collection: Int)
     func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError)
     /// A checkpoint that the peer keeps here.
@@ -69,10 +70,10 @@ package protocol RevisionStore: AnyObject {
 
     /// How to go on with a revision that a hub did not take.
     func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError) -> Meeting
-    /// A hub has taken a copy on top of what it had.
+    /// Notes that a hub has accepted a copy on top of its revision.
     func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int)
         throws(LoveseatError)
-    /// Takes in what the peer answered to a pushed revision: another one is current there.
+    /// Stores the tree with which the peer answered a pushed revision: another one is current there.
     func hear(
         _ knowledge: TreeKnowledge,
         of documentID: String,
@@ -83,24 +84,24 @@ package protocol RevisionStore: AnyObject {
 
     // MARK: Blobs
 
-    /// Which blobs of a received document are to be asked for: those that are not here, and those that its sender must show to
-    /// have. All of them stay until the revision that needs them is stored or given up.
+    /// Returns which blobs of a received document are to be requested: those that are not here, and those that the sender must prove to
+    /// have. All of them are kept until the revision that needs them is stored or given up.
     func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int) throws(LoveseatError)
         -> [BlobDigest]
     func releaseBlobs(_ digests: [BlobDigest])
-    /// Begins to receive a blob, going on with what came of it before if `resumes`.
+    /// Begins to receive a blob. With `resumes`, it continues after the bytes that were received before.
     func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError)
         -> BlobStart
     func writeBlob(_ handle: BlobHandle, _ bytes: [UInt8]) throws(LoveseatError)
     func finishBlob(_ handle: BlobHandle, expected: BlobDigest) throws(LoveseatError)
     func cancelBlob(_ handle: BlobHandle)
-    /// Keeps what has come of a blob, for another connection to go on with.
+    /// Keeps the received part of a blob, for another connection to continue.
     func suspendBlob(_ handle: BlobHandle)
-    /// How long a blob is that the peer asks for; nil if it is not here, or the peer may not have it.
+    /// The length of a blob that the peer requests; nil if it is not here, or the peer may not have it.
     func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int) throws(LoveseatError)
         -> UInt64?
     func readBlob(_ digest: BlobDigest, offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8]
-    /// What shows that a blob is here, to a peer that has it; nil if it is not, or the peer may not know (replication.md §11.4).
+    /// A proof that a blob is here, for a peer that has it; nil if it is not here, or the peer may not know (replication.md §11.4).
     func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError)
         -> BlobDigest?
 }

@@ -2,7 +2,7 @@ package import LoveseatModel
 private import LoveseatPlatform
 import Synchronization
 
-/// Blobs that a connection brought only in part. The beginnings are kept for the next one, within bounds.
+/// Blobs that a connection received only in part. The beginnings are kept for the next connection, within limits.
 extension BlobFiles {
     private static let prefix = "partial-"
     /// The maximum size of all beginnings together, in bytes.
@@ -11,10 +11,10 @@ extension BlobFiles {
 
     /// Begins to receive a blob.
     ///
-    /// `resumes`: whether to continue from what an earlier connection brought (see ``BlobWriter/length``).
+    /// `resumes`: whether to continue from the part that an earlier connection received (see ``BlobWriter/length``).
     package func writer(receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) -> BlobWriter {
         try requireWriteable()
-        // If another connection is receiving it, each fetches its own.
+        // If another connection is receiving the blob, each fetches it separately.
         guard receiving.withLock({ $0.insert(digest).inserted }) else { return try writer() }
         do {
             let path = "\(folder)/\(Self.prefix)\(digest.hexadecimalText)"

@@ -18,9 +18,9 @@ package final class BlobFiles: Sendable {
 
     /// The blobs that compaction must not remove although no document refers to them yet.
     private struct Keeping {
-        /// Blobs that running saves and pulls rely on, with the number of these.
+        /// Blobs that running saves and pulls rely on, with the number of those.
         var pins: [BlobDigest: Int] = [:]
-        /// Blobs written or looked for since the running compaction began; nil while none runs.
+        /// Blobs that were written or looked for since the running compaction began; nil while none runs.
         var touched: Set<BlobDigest>?
         /// Blobs that compactions removed, so that no save that began before refers to one: at least the last 50,000.
         var removed: (recent: Set<BlobDigest>, older: Set<BlobDigest>) = ([], [])

@@ -27,7 +27,7 @@ package final class BlobWriter {
         guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
     }
 
-    /// Continues from what an earlier connection brought, or starts over.
+    /// Continues from the part that an earlier connection received, or starts over.
     init(path: String, files: BlobFiles, receiving digest: BlobDigest, resumes: Bool) throws(LoveseatError) {
         self.path = path
         self.files = files
@@ -95,7 +95,7 @@ package final class BlobWriter {
         } else {
             do { try files.install(path, descriptor: descriptor, as: digest) } catch {
                 if pins { files.unpin(digest) }
-                // On a full disk this is the space that others need.
+                // On a full disk, other files need this space.
                 cancel()
                 throw error
             }

@@ -1,7 +1,7 @@
 import GRDB
 import LoveseatQuery
 
-/// Makes an index inside a transaction, and tells how far it is.
+/// Makes an index inside a transaction, and reports its progress.
 struct IndexBuilding {
     let database: Database
     let walks: WalkCounter
@@ -42,7 +42,8 @@ struct IndexBuilding {
         }
     }
 
-    /// Runs a statement of SQLite that goes over all documents, each of which costs `ls_value` a walk for each expression.
+    /// Runs a statement of SQLite that reads all documents, and reports its progress: each document costs `ls_value` a walk for each
+    /// expression.
     private func reporting(_ total: Int64, _ progress: ((Double) -> Void)?, _ body: () throws -> Void)
         rethrows
     {

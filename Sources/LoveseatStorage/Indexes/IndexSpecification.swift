@@ -20,7 +20,7 @@ package struct IndexSpecification: Hashable, Sendable {
         self.expressions = expressions
     }
 
-    /// Properties and languages are told apart by their bytes.
+    /// Properties and languages are compared by their bytes.
     package static func == (one: Self, other: Self) -> Bool { one.text.isExactly(other.text) }
 
     package func hash(into hasher: inout Hasher) { hasher.combine(ExactText(text)) }
@@ -67,10 +67,10 @@ package struct StoredIndex: Hashable, Sendable {
         sqlName = "\(table)/\(number)/\(name)"
     }
 
-    /// The table that a full-text or array index is.
+    /// The table that a full-text or array index consists of.
     var table: String { "\(sqlName)/items" }
 
-    /// What SQLite runs to make the index, and to remove it.
+    /// The statements with which SQLite makes the index, and removes it.
     func statements(for collection: QueryCollection) throws(QueryError) -> IndexStatements {
         switch specification.kind {
         case .value:

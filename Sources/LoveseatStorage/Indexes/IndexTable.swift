@@ -113,7 +113,7 @@ extension StoreWriteTransaction {
         try reloadIndexes()
     }
 
-    /// Removes what the indexes of a collection consist of beside its table.
+    /// Removes the parts of a collection's indexes that are not in its table.
     func removeIndexes(of collection: CollectionHandle) throws {
         for index in indexes(of: collection) { try remove(index, of: collection) }
         try database.execute(sql: "DELETE FROM indexes WHERE collection = ?", arguments: [collection.number])

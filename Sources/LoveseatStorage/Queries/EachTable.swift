@@ -2,7 +2,7 @@ import GRDBSQLite
 import LoveseatQuery
 
 /// `ls_each(body, path)` and `ls_each(value, NULL)`: a table of the items of an array, or of the values of an object.
-/// Anything else that exists is one item.
+/// Any other existing value is one item.
 ///
 /// `body` is the item's JSON text, and `i` its position, from 0.
 enum EachTable {

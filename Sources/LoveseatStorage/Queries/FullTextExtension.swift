@@ -2,7 +2,7 @@ import GRDBSQLite
 import LoveseatModel
 import LoveseatQuery
 
-/// What full-text search adds to FTS5: the tokenizer `loveseat`, and `ls_rank`.
+/// The additions of full-text search to FTS5: the tokenizer `loveseat`, and `ls_rank`.
 enum FullTextExtension {
     private final class Tokenizer {
         let tokenizer: FullTextTokenizer
@@ -100,7 +100,7 @@ enum FullTextExtension {
 
     // MARK: Rank
 
-    /// How often each phrase is in each column of all rows.
+    /// How often each phrase occurs in each column, over all rows.
     private final class Totals {
         var hits: [Int64]
         init(_ count: Int) { hits = [Int64](repeating: 0, count: count) }
@@ -130,7 +130,7 @@ enum FullTextExtension {
             let place = Int(phrase) * columns + Int(column)
             if hits.indices.contains(place) { hits[place] += 1 }
         }
-        // A phrase at a time, so that equal ranks come out equal.
+        // One phrase at a time, so that equal ranks come out equal.
         var rank = 0.0
         for (own, all) in zip(hits, totals.hits) where own > 0 && all > 0 {
             rank += Double(own) / Double(all)

@@ -2,7 +2,7 @@ import GRDBSQLite
 import LoveseatQuery
 import Synchronization
 
-/// How often the connection that writes has looked for a property, which tells how far the making of an index is.
+/// Counts how often the connection that writes has looked for a property, which shows the progress of making an index.
 final class WalkCounter: Sendable {
     private let walks = Atomic<Int64>(0)
 

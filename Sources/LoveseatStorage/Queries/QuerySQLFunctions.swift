@@ -5,7 +5,7 @@ package import LoveseatQuery
 
 /// The SQL functions, collations and tables that translated queries need.
 package enum QuerySQLFunctions {
-    /// What functions need of the platform.
+    /// The functions of the platform that query functions use.
     package static let platform = QueryEnvironment(
         transcendental: { name, value in
             switch name {
@@ -52,7 +52,7 @@ package enum QuerySQLFunctions {
         counter: WalkCounter?
     ) -> Int32 {
         let functions = QueryFunctions(environment: environment)
-        // As the language has it; an index then serves LIKE.
+        // As the language defines it; an index then serves LIKE.
         var code = sqlite3_exec(connection, "PRAGMA case_sensitive_like = ON", nil, nil, nil)
         guard code == SQLITE_OK else { return code }
         for (name, count, function) in special {
@@ -141,7 +141,7 @@ package enum QuerySQLFunctions {
             },
             { kept in if let kept { Unmanaged<KeptCollator>.fromOpaque(kept).release() } }
         )
-        // SQLite calls the destructor only of what it took.
+        // SQLite calls the destructor only if it took the collation.
         if code != SQLITE_OK { Unmanaged<KeptCollator>.fromOpaque(kept).release() }
     }
 
@@ -205,7 +205,7 @@ package enum QuerySQLFunctions {
         }
     }
 
-    /// `ls_text(value)`: text as it is, anything else as what no text is equal to.
+    /// `ls_text(value)`: text as it is, anything else as a value that no text equals.
     private static func text(_ context: OpaquePointer?, _ value: OpaquePointer?) {
         switch sqlite3_value_type(value) {
         case SQLITE_TEXT, SQLITE_NULL: sqlite3_result_value(context, value)

@@ -49,7 +49,7 @@ extension StoreReadTransaction {
         }
     }
 
-    /// Makes SQLite understand a query, which has limits of its own.
+    /// Lets SQLite compile a query, which checks SQLite's own limits.
     ///
     /// - Throws: `invalidQuery`; an error of the disk.
     package func prepare(_ query: TranslatedQuery) throws(LoveseatError) {
@@ -65,7 +65,8 @@ extension StoreReadTransaction {
 
     /// The steps of SQLite's plan for a query, one a line, with the app's names of indexes.
     package func plan(_ query: TranslatedQuery) throws -> [String] {
-        // An explanation does not look at the file, so the connection may not know of an index that another one has created. This does.
+        // An explanation does not read the file, so the connection may not know of an index that another one has created. This statement
+        // reads it.
         _ = try Int.fetchOne(database, sql: "SELECT 1 FROM sqlite_schema LIMIT 1")
         let statement = try QueryStatement("EXPLAIN QUERY PLAN " + query.sql, in: database)
         defer { statement.reset() }

@@ -3,11 +3,11 @@ import LoveseatQuery
 
 // The values of the query language as SQLite's values; see `QueryMark` for those that SQLite has no kind for.
 
-/// SQLite copies what it is given before the call returns.
+/// SQLite copies the bytes before the call returns.
 var transientBytes: sqlite3_destructor_type { unsafeBitCast(-1, to: sqlite3_destructor_type.self) }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// An address also for no bytes: SQLite takes a null pointer as NULL.
+    /// An address, even for no bytes: SQLite takes a null pointer as NULL.
     var address: UnsafePointer<UInt8> { baseAddress ?? StaticString("").utf8Start }
 }
 

@@ -5,8 +5,8 @@ import LoveseatAssertions
 import LoveseatModel
 private import Synchronization
 
-/// Ends a transaction whose task is cancelled, or whose deadline passes: the running statement is interrupted, and no other one begins.
-/// It has the connection's only progress handler, so it also reports how far statements are.
+/// Ends a transaction whose task is cancelled, or whose deadline passes: the running statement is interrupted, and no other one begins. It
+/// has the connection's only progress handler, so it also reports the progress of statements.
 ///
 /// SQLite interrupts whatever a connection runs, so the connection is known here only while the read owns it.
 final class ReadInterruption: Sendable {
@@ -89,7 +89,7 @@ final class ReadInterruption: Sendable {
             || (error as? LoveseatError)?.code == .init(Int(SQLITE_INTERRUPT), domain: .sqlite)
     }
 
-    /// What a caller gets for the interruption.
+    /// The error that a caller gets for the interruption.
     var error: any Error {
         guard state.withLock({ $0.reason == .tooLate }) else { return CancellationError() }
         return LoveseatError(

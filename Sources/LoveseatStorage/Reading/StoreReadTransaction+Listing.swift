@@ -11,9 +11,9 @@ extension StoreReadTransaction {
         package var last: String?
         package var includesFirst = true
         package var includesLast = true
-        /// What the IDs begin with.
+        /// The beginning of the IDs.
         package var prefix = ""
-        /// Lists what comes behind this sequence in the listing's direction.
+        /// Lists documents after this sequence, in the listing's direction.
         package var behind: UInt64?
         package var limit = Int.max
         package var skip = 0

@@ -58,7 +58,7 @@ package class StoreReadTransaction {
         }
     }
 
-    /// Frees the pages that a long scan read, which nobody reads again soon. They have replaced the others in the connection's cache.
+    /// Frees the pages that a long scan read, which are not read again soon. They have replaced the others in the connection's cache.
     package func forgetPages() { sqlite3_db_release_memory(database.sqliteConnection) }
 
     func record(of statement: RawStatement, in collection: CollectionHandle) throws
@@ -178,18 +178,19 @@ package class StoreReadTransaction {
         return (rows.map { $0["doc_id"] }, rows.count == limit ? last : nil)
     }
 
-    /// What few documents have.
+    /// A property that few documents have.
     package enum Rarity: String, Sendable {
         /// A conflict that was not resolved yet.
         case conflict = "flags & 16"
         case expiration = "expires IS NOT NULL"
     }
 
-    /// The maximum number of collections that one statement looks at. GRDB notes what a statement reads, which takes time with the square of the number of tables.
+    /// The maximum number of collections that one statement reads. GRDB records the tables that a statement reads, which takes time with
+    /// the square of their number.
     static let collectionsAtOnce = 16
 
-    /// The numbers of those collections that have any document with something. Statements for each of many collections would take longer
-    /// to prepare, and would be kept.
+    /// The numbers of those collections that have any document with a rare property. Statements for each of many collections would take
+    /// longer to prepare, and would be kept.
     package func numbers(of collections: [CollectionHandle], with rarity: Rarity) throws -> Set<Int64> {
         var found: Set<Int64> = []
         for start in stride(from: 0, to: collections.count, by: Self.collectionsAtOnce) {

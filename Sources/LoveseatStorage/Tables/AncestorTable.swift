@@ -1,10 +1,10 @@
 import GRDB
 import LoveseatModel
 
-/// The revisions deep in lines that only whole histories contain (docs/decisions/0009): they are added when a row forgets them, and read when
-/// a peer of CouchDB's wire asks.
+/// The revisions deep in lines that only whole histories contain (docs/decisions/0009): they are added when a row forgets them, and read
+/// when a peer of CouchDB's wire requests them.
 extension StoreWriteTransaction {
-    /// How often those of a document are looked at that are too old, in edits.
+    /// How often a document's ancestors are checked for ones that are too old, in edits.
     private static let trimming: UInt32 = 64
 
     func keepAncestors(
@@ -48,7 +48,7 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Forgets what the tables beside the rows hold of a document: its deep ancestors, or what its replaced revisions said.
+    /// Removes a document's rows from the tables beside its own: its deep ancestors, or the contents of its replaced revisions.
     func forget(_ tables: StaticString..., of id: String, in collection: CollectionHandle) throws {
         if catalogView.revisionLimit == nil { return }
         for table in tables { try forget(table, of: id, in: collection) }
@@ -107,7 +107,7 @@ extension StoreReadTransaction {
         )
         var ancestors: [RevisionTree.AsideRevision] = []
         while let row = try rows.next() {
-            // A check names damaged ones.
+            // Damaged rows are left out here. A check names them.
             guard let id = RevisionID(row["revision"] as String),
                 let child = RevisionID(row["child"] as String)
             else { continue }
@@ -152,7 +152,7 @@ extension RevisionID {
     }
 }
 
-/// Up to which generation the lines of a tree are forgotten: each from its own leaf on.
+/// The generations up to which the lines of a tree are forgotten, each counted from its own leaf.
 private struct LineFloors {
     private var floors: [RevisionID: Int64] = [:]
     let lowest: Int64
@@ -163,7 +163,7 @@ private struct LineFloors {
         floors.reserveCapacity(tree.nodes.count)
         for (floor, leaf) in leaves {
             var next: RevisionID? = leaf
-            // What is below was visited from a leaf that keeps more.
+            // The rest of the line was visited from a leaf that keeps more.
             while let id = next, floors[id] == nil {
                 floors[id] = floor
                 next = tree.node(id)?.parent
@@ -171,7 +171,7 @@ private struct LineFloors {
         }
     }
 
-    /// Whether an ancestor belongs to what is kept of a line. Asked about each after its children.
+    /// Whether an ancestor belongs to the part of a line that is kept. Call this for children before their parents.
     mutating func admits(_ ancestor: RevisionTree.AsideRevision) -> Bool {
         guard let floor = floors[ancestor.child], Int64(ancestor.id.generation) > floor else { return false }
         floors[ancestor.id] = min(floors[ancestor.id] ?? .max, floor)

@@ -138,7 +138,7 @@ enum CollectionTable {
     }
 
     static func delete(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws {
-        // There may be no such collection, or another call may have deleted it.
+        // The collection may not exist, or another call may have deleted it.
         guard let handle = catalog.collections.removeValue(forKey: name) else { return }
         let last = Int64(clamping: catalog.lastSequence.removeValue(forKey: handle.number) ?? 0)
         let retired =
@@ -153,7 +153,7 @@ enum CollectionTable {
         }
         catalog.marks[handle.number] = nil
         catalog.indexes[handle.number] = nil
-        // Peers' checkpoints say what the collection had; they do not say which collection that was. Those of CouchDB's wire do.
+        // Peers' checkpoints describe the collection without identifying it. Only those of CouchDB's wire name the collection.
         try db.execute(
             sql: "DELETE FROM peer_checkpoints WHERE substr(id, 1, 8) <> 'couchdb:' OR id LIKE ?",
             arguments: ["couchdb:\(handle.number)/%"]

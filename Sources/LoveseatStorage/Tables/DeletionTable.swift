@@ -1,7 +1,7 @@
 import GRDB
 import LoveseatModel
 
-/// When documents were deleted: the last sequence of a collection at the end of a second in which something was deleted there.
+/// The times of deletions: the last sequence of a collection at the end of a second in which something was deleted there.
 ///
 /// A tombstone is at least as old as the first entry that its sequence does not exceed. Of the hours before the current one, the last entry
 /// of each is kept.
@@ -64,13 +64,13 @@ extension StoreWriteTransaction {
 
     /// Removes tombstones that are at least as old as this, in seconds, without a trace. Those of documents that wait for a resolver stay.
     ///
-    /// - Returns: how many.
+    /// - Returns: the number of removed tombstones.
     package func removeTombstones(olderThan age: Int64) throws -> Int {
         try noteAllDeletions()
         let now = options.time()
         var removed = 0
         for collection in collections.sorted(by: { $0.number < $1.number }) {
-            // What was deleted in a second may have been deleted at its end.
+            // A document that was deleted in a second may have been deleted at its end.
             let limit =
                 age <= 0
                 ? Int64(clamping: catalog.lastSequence[collection.number] ?? 0)

@@ -58,7 +58,7 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Notes that a peer lost documents, each with a sequence of its own, after which no device of the peer need be told.
+    /// Notes that a peer lost documents, each with a new sequence, after which no device of the peer need be told.
     package func noteLosses(_ ids: [String], in collection: CollectionHandle, of peer: String) throws {
         for id in ids {
             let sequence = Int64(clamping: try nextSequence(collection))

@@ -1,7 +1,7 @@
 import GRDB
 import LoveseatModel
 
-/// Remembers what was purged here, by a hash of its ID, until a document of that ID is stored again.
+/// Remembers purged documents, by a hash of the ID, until a document of that ID is stored again.
 ///
 /// A document that is created again after a purge replaces the purged one, which peers may still have. Otherwise their
 /// revision, which is often the higher one, would come back (docs/decisions/0001). A database that never had a peer
@@ -17,7 +17,7 @@ extension StoreWriteTransaction {
         let origin: RevisionID
     }
 
-    /// Whether anything purged is remembered.
+    /// Whether any purge is remembered.
     static func remembersPurges(_ database: GRDB.Database) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
@@ -56,7 +56,7 @@ extension StoreWriteTransaction {
         notePurges()
     }
 
-    /// Returns and forgets what was purged of a document that is stored again.
+    /// Returns and forgets the purged revisions of a document that is stored again.
     func takePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
         let key = Self.purgeID(id, collection)
         guard let text = try localCheckpoint(key) else { return [] }
@@ -93,7 +93,7 @@ extension StoreWriteTransaction {
 extension RevisionTree {
     /// Creates the first revision of a document that was purged here.
     ///
-    /// `name`: names the revision over a parent. A document that begins as the purged one did continues where that one
+    /// `name`: names the revision over a parent. A document that begins with the same content as the purged one continues where that one
     /// ended.
     mutating func makeAnew(
         over purged: [StoreWriteTransaction.PurgedRevision],

@@ -1,15 +1,15 @@
 import GRDB
 import LoveseatModel
 
-/// The contents of replaced revisions, as far as databases keep them that peers of CouchDB's wire use: CouchDB serves them until a compaction
+/// The contents of replaced revisions, in databases that peers of CouchDB's wire use: CouchDB serves them until a compaction
 /// (docs/decisions/0009).
 extension StoreWriteTransaction {
-    /// The contents that are kept of one document, in bytes, apart from the last few.
+    /// The maximum size of the contents that are kept of one document, in bytes, apart from the last few.
     package static let replacedBytes = 1 << 20
-    /// Of so many edits one looks for contents that are too much, and each whose content is larger than this.
+    /// How often contents are trimmed: at one in so many edits, and at each edit whose content is larger than this.
     private static let trimming: (edits: UInt64, bytes: Int) = (16, 16 << 10)
 
-    /// Keeps what a document said before, as far as its row does not.
+    /// Keeps the earlier contents of a document that its row does not keep.
     func keepReplaced(of record: DocumentRecord, by tree: RevisionTree, in collection: CollectionHandle)
         throws
     {
@@ -37,12 +37,12 @@ extension StoreWriteTransaction {
                 sql: "DELETE FROM replaced WHERE collection = ? AND doc_id = ? AND generation < ?"
             ).execute(arguments: [collection.number, record.id, oldest])
         }
-        // As many small ones as a line keeps are not too much.
+        // If a line keeps only small ones, they are not too much.
         if tree.isLine, largest <= Self.replacedBytes / max(limit, 1) { return }
         try trimReplaced(of: record.id, in: collection)
     }
 
-    /// Removes the oldest contents, so that what is left is not too much.
+    /// Removes the oldest contents, so that the rest is not too much.
     private func trimReplaced(of id: String, in collection: CollectionHandle) throws {
         let sql = """
             DELETE FROM replaced WHERE collection = ?1 AND doc_id = ?2 AND generation <= (
@@ -57,7 +57,7 @@ extension StoreWriteTransaction {
         )
     }
 
-    /// Keeps what a revision said that came after one that replaces it.
+    /// Keeps the content of a revision that arrived after one that replaces it.
     func keepLate(
         _ body: JSONText,
         of revision: RevisionID,
@@ -74,7 +74,7 @@ extension StoreWriteTransaction {
         try trimReplaced(of: id, in: collection)
     }
 
-    /// The same content for a replaced revision as it had, if that is still here.
+    /// Throws if a replaced revision arrives with other content than it had, if that is still here.
     ///
     /// - Throws: ``OtherContent``.
     func compareReplaced(
@@ -145,7 +145,7 @@ extension StoreReadTransaction {
         statement.bind(2, record.id)
         var tree = try record.tree()
         while try statement.step() {
-            // Damaged text is no content.
+            // Damaged text is not content.
             guard let id = RevisionID(statement.string(0)),
                 let body = Self.replacedBody(statement.bytes(1))
             else { continue }
@@ -163,7 +163,7 @@ extension StoreReadTransaction {
         return text.storedObject == nil ? nil : text
     }
 
-    /// A sentence for each content of a replaced revision that is damaged, or of no document.
+    /// A sentence for each content of a replaced revision that is damaged, or belongs to no document.
     func problemsOfReplaced() throws -> [String] {
         var problems: [String] = []
         guard try hasReplaced else { return [] }

@@ -1,8 +1,8 @@
 import GRDB
 import LoveseatAssertions
 
-/// Reserves sequences before they are used, so that none is used twice, even after a power loss took the commits that
-/// used some of them: peers may know those (docs/decisions/0006).
+/// Reserves sequences before they are used, so that none is used twice, even after a power loss took the commits that used some of them:
+/// peers may know those sequences (docs/decisions/0006).
 ///
 /// The reserve is one number for all collections, in the table `info`. It reaches the disk before any sequence beyond
 /// the previous reserve is used. A database that was not closed continues after it.

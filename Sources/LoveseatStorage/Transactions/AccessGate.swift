@@ -66,7 +66,7 @@ final class AccessGate: Sendable {
     /// Takes a place, blocking the thread until there is one. ``leave()`` must follow.
     ///
     /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
-    /// - Returns: What is left of the timeout.
+    /// - Returns: The rest of the timeout.
     /// - Throws: ``TimedOut``.
     func enter(within timeout: Duration?) throws(TimedOut) -> Duration? {
         if tryEnter() { return timeout }
@@ -97,7 +97,7 @@ final class AccessGate: Sendable {
     /// Takes a place, or waits for one in the queue, without blocking anything. ``leave()`` must follow an admission.
     ///
     /// - Parameters:
-    ///   - ticket: That of this caller.
+    ///   - ticket: The ticket of this caller.
     ///   - deadline: When it stops waiting; nil for never.
     ///   - resume: Called once, maybe before this call returns.
     func wait(

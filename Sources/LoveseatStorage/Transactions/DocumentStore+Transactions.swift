@@ -19,8 +19,8 @@ extension DocumentStore {
     ///   - call: The name of the called function, for messages.
     ///   - durably: Whether this commit, and all before it, reach the disk before the call returns, without `fullSync` too.
     ///   - body: Gets the transaction.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
+    /// - Returns: The closure's result.
+    /// - Throws: The error that the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
     package func write<T>(
         within timeout: Duration? = nil,
         call: String = #function,
@@ -73,7 +73,7 @@ extension DocumentStore {
 
     /// Runs a closure on a lane behind a gate, which it leaves.
     ///
-    /// - Throws: What the closure throws; `busy`; `CancellationError`.
+    /// - Throws: The error that the closure throws; `busy`; `CancellationError`.
     private func inTurn<T: Sendable>(
         at gate: AccessGate,
         within timeout: Duration?,
@@ -131,7 +131,7 @@ extension DocumentStore {
                 let result = try body(transaction)
                 try transaction.finish()
                 if transaction.hasWithdrawnMarks {
-                    // Nobody may see the new rows with the old marks. New marks with old rows do no harm.
+                    // No other thread may see the new rows with the old marks. New marks with old rows do no harm.
                     try self.catalog.withLock {
                         try RawStatement("COMMIT", in: db).run()
                         $0 = transaction.catalog
@@ -199,11 +199,11 @@ extension DocumentStore {
     ///
     /// - Parameters:
     ///   - timeout: How long to wait for other reads of this process. Nil waits as long as they take, and is for our own work.
-    ///   - deadline: How long the closure may take before what it reads is interrupted; nil without a limit.
+    ///   - deadline: How long the closure may take before its reads are interrupted; nil without a limit.
     ///   - call: The name of the called function, for messages.
     ///   - body: Gets the snapshot.
-    /// - Returns: What the closure returns.
-    /// - Throws: What the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
+    /// - Returns: The closure's result.
+    /// - Throws: The error that the closure throws; `busy`; `transactionNotClosed` inside another transaction's closure.
     package func read<T>(
         within timeout: Duration? = nil,
         deadline: Duration? = nil,
@@ -302,13 +302,13 @@ extension DocumentStore {
             latest.marks = try StoreWriteTransaction.loadMarks(db)
             return latest
         }
-        // A collection was created or deleted since, or by another process.
+        // A collection was created or deleted since, perhaps by another process.
         let loaded = try CollectionTable.load(db)
         if lock == nil { catalog.withLock { $0 = loaded } }
         return loaded
     }
 
-    /// Reads a few rows, each as of now, on the kept connection: a read transaction of their own would cost more than they do.
+    /// Reads a few rows, each as of now, on the kept connection: a separate read transaction would cost more than the reads.
     ///
     /// The app's code never runs in the closure.
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
@@ -366,7 +366,7 @@ extension DocumentStore {
         if isInTransaction { throw isNested(call) }
     }
 
-    /// Finds nestings that ``isInTransaction`` does not: through another database, or in memory.
+    /// Finds nested calls that ``isInTransaction`` does not: through another database, or in memory.
     private func requireOutside(_ db: Database, _ call: String) throws {
         guard let connection = db.sqliteConnection else {
             throw LoveseatError(.notOpen, "database \"\(name)\" is closed")

@@ -1,7 +1,8 @@
 import GRDB
 import Synchronization
 
-/// The read transaction that the connection for single rows keeps while nobody writes: a row would cost two locks of the file otherwise.
+/// The read transaction that the connection for single rows keeps while there is no write: otherwise a row would cost two locks of the
+/// file.
 ///
 /// A write ends it before it begins, because a snapshot that stays would keep the write-ahead log from being emptied. Nothing can change
 /// in between, since this process is the only one that writes.
@@ -22,7 +23,7 @@ final class KeptRead: Sendable {
         #endif
     }
 
-    /// Begins the transaction if nobody writes. Called on the connection's queue.
+    /// Begins the transaction if there is no write. Called on the connection's queue.
     func begin(_ db: Database) throws {
         if !isAllowed || isOpen.load(ordering: .relaxed) { return }
         // A write that begins from here on finds it open, and waits until the connection's queue has ended it.

@@ -33,7 +33,7 @@ final class SharedRuns<Value: Sendable>: Sendable {
 
     /// Runs the work, or waits for a run that begins after this call. Blocks the thread.
     ///
-    /// - Throws: What the run throws.
+    /// - Throws: The error that the run throws.
     func join(_ work: () throws -> Value) throws -> Value {
         let run = Run()
         let (shared, before) = state.withLock { state -> (Run?, Run?) in

@@ -4,15 +4,15 @@ private import Synchronization
 
 /// A task's turn behind an ``AccessGate``: the actor on which the task goes on once it has its place.
 ///
-/// What waits at the gate is the job of the task. So it needs no thread before its turn, and then that of a lane: calls that wait behind
-/// this very task may block every thread of Swift's pool, or that of the task's own actor.
+/// The task's job waits at the gate, not a thread. It needs a thread only when its turn comes, and then that of a lane: calls that wait
+/// behind this task may block every thread of Swift's pool, or the thread of the task's own actor.
 actor Turn {
     private let executor: TurnExecutor
 
     /// - Parameters:
-    ///   - gate: What the place is behind.
+    ///   - gate: The gate behind which the place is.
     ///   - timeout: How long to wait at most; nil for as long as it takes.
-    ///   - lane: Returns the lane to go on on, once there is a place.
+    ///   - lane: Returns the lane on which to go on, once there is a place.
     init(at gate: AccessGate, within timeout: Duration?, then lane: @escaping @Sendable () -> TransactionLane)
     {
         executor = TurnExecutor(gate, timeout, lane)
@@ -22,9 +22,9 @@ actor Turn {
 
     /// Waits for the turn, and runs a closure. Called once.
     ///
-    /// - Parameter body: Gets the lane on whose thread it runs, and what is left of the timeout. It leaves the gate.
-    /// - Returns: What `body` returns.
-    /// - Throws: What `body` throws, `AccessGate.TimedOut`, or `CancellationError` if ``cancel()`` came first.
+    /// - Parameter body: Gets the lane on whose thread it runs, and the rest of the timeout. It leaves the gate.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error that `body` throws, `AccessGate.TimedOut`, or `CancellationError` if ``cancel()`` came first.
     func run<T: Sendable>(_ body: @Sendable (TransactionLane, Duration?) throws -> T) throws -> T {
         let (lane, timeLeft) = try executor.place
         return try body(lane, timeLeft)
@@ -67,7 +67,7 @@ private final class TurnExecutor: SerialExecutor {
             }
             if let lane { lane.executor.run(goOn) } else { DispatchQueue.global().async(execute: goOn) }
         }
-        // A cancellation before the job was in the queue did not find it there.
+        // A cancellation before the job was in the queue did not find the job there.
         if state.withLock({ $0.isCancelled }) { gate.cancel(ticket) }
     }
 
@@ -76,7 +76,7 @@ private final class TurnExecutor: SerialExecutor {
         gate.cancel(ticket)
     }
 
-    /// The lane that it runs on, and what is left of the timeout.
+    /// The lane that it runs on, and the rest of the timeout.
     var place: (TransactionLane, Duration?) {
         get throws {
             switch state.withLock({ ($0.outcome, $0.lane) }) {

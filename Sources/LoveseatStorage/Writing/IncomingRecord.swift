@@ -12,13 +12,13 @@ package struct IncomingRecord: Sendable {
     package var sender: RevisionTree.PeerKind
     /// The remote whose current revision this is; nil if that does not matter.
     package var remote: Int?
-    /// What else the sender knows of the document.
+    /// The sender's tree of the document; nil if it has only this line.
     package var knowledge: TreeKnowledge?
     /// Whether the app's resolver decides between two versions.
     package var asksResolver = false
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
-    /// It may have been announced for what it was, and not for what the sender has now.
+    /// The announcement may have been about an older state, and not about the sender's current one.
     package var mayBeOld = false
     /// The local sequences of the documents for which marks of the remote count; nil for all.
     package var followed: SequenceSet?

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// What peers of CouchDB's wire write.
+/// Writes of peers that use CouchDB's wire.
 extension StoreWriteTransaction {
     /// The refusals of an edit by a peer of CouchDB's wire.
     package enum EditRefusal: Error, Hashable, Sendable {
@@ -17,7 +17,7 @@ extension StoreWriteTransaction {
         replaceCatalog { $0.revisionLimit = limit }
     }
 
-    /// Stores a revision with its history as its author made it, beside whatever is here.
+    /// Stores a revision with its history as its author made it, beside the revisions that are here.
     ///
     /// `history`: newest first.
     /// - Returns: whether something changed.
@@ -68,7 +68,7 @@ extension StoreWriteTransaction {
         return true
     }
 
-    /// Compares a revision with what is here of it, in the tree or beside it.
+    /// Compares a revision with the one of the same ID that is here, in the tree or beside it.
     ///
     /// - Returns: whether damaged content was replaced.
     /// - Throws: ``OtherContent``.
@@ -82,10 +82,10 @@ extension StoreWriteTransaction {
         return try Self.compare([arrived], with: &tree)
     }
 
-    /// A peer shows with a tombstone that it gave up a leaf which has only lost here: the same is noted. Otherwise the leaf would come back
+    /// Closes a leaf that has only lost here, if a peer shows with a tombstone that it gave the leaf up. Otherwise the leaf would come back
     /// here, and only here, when the current revision is deleted.
     ///
-    /// - Returns: whether that is what came.
+    /// - Returns: whether the history is such a tombstone.
     private static func close(_ history: [RevisionID], in tree: inout RevisionTree) -> Bool {
         guard history.count > 1, history[0] == closingTombstone(over: history[1]) else { return false }
         return tree.closeLoser(history[1])
@@ -115,7 +115,7 @@ extension StoreWriteTransaction {
         // Most often there is one, and it is new.
         var results = [try inserted(first, of: id, in: collection)]
         let rest = branches.dropFirst()
-        // Of a revision that comes twice the second is compared with the first.
+        // If a revision comes twice, the second one is compared with the first.
         guard rest.count > 1, Set(rest.map(\.history.first)).count == rest.count,
             let record = try record(id, in: collection)
         else {
@@ -148,7 +148,7 @@ extension StoreWriteTransaction {
             } catch let error as OtherContent { refusals[index] = error }
         }
         var outcomes = tree.insertBranches(accepted)[...]
-        // What was refused has changed nothing, and is among the results.
+        // Refused revisions have changed nothing, and are among the results.
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
             verifyNewBodies(&tree, besides: current, since: before)
@@ -164,7 +164,7 @@ extension StoreWriteTransaction {
             }
         }
         for (branch, result) in zip(rest, results.dropFirst()) {
-            // What was refused is no content of the revision that it names.
+            // The content of a refused revision is not the content of the revision that it names.
             guard case .success = result, let revision = branch.history.first else { continue }
             try keepLate(branch.body, of: revision, in: tree, id, collection)
         }
@@ -255,7 +255,7 @@ extension StoreWriteTransaction {
             _ = try purge(id, in: collection)
         } else {
             try store(tree, over: record, in: collection)
-            // What the purged revisions said goes with them, also below them.
+            // The contents of the purged revisions are removed, too, also those of their ancestors.
             try forget("replaced", of: id, in: collection)
         }
         return revisions.filter(removed.contains)

@@ -11,8 +11,8 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Compares revisions that arrive with those that are here under the same IDs. Content that is damaged here is replaced by the content
-    /// that the revision was made of.
+    /// Compares revisions that arrive with those that are here under the same IDs. Damaged content here is replaced by the content from
+    /// which the revision was made.
     ///
     /// - Returns: whether something was replaced.
     /// - Throws: ``OtherContent``.
@@ -31,8 +31,8 @@ extension StoreWriteTransaction {
         return isMended
     }
 
-    /// Whether two revisions with one ID have different contents. Of an ancestor often only the name is known, and many peers keep nothing
-    /// of what a deletion says.
+    /// Whether two revisions with one ID have different contents. Often only the ID of an ancestor is known, and many peers keep no content
+    /// of a deletion.
     static func differ(_ one: RevisionTree.Node, _ other: RevisionTree.Node) -> Bool {
         guard one.isDeleted || one.body != nil, other.isDeleted || other.body != nil else { return false }
         guard one.isDeleted == other.isDeleted else { return true }

@@ -1,6 +1,6 @@
 package import LoveseatModel
 
-/// Received revisions, marks of what remotes have, copies for hubs, and conflicts.
+/// Received revisions, marks for remotes, copies for hubs, and conflicts.
 extension StoreWriteTransaction {
     // MARK: Received revisions
 
@@ -63,7 +63,7 @@ extension StoreWriteTransaction {
         if disagrees, tree.pending.isEmpty, current?.id == record?.revision,
             let remote = incoming.remote, let record, !tree.tells(moreThan: before)
         {
-            // Knowledge that is old here was new to the sender, or it has forgotten it: it is offered again.
+            // Knowledge that is old here was new to the sender, or the sender has forgotten it: it is offered again.
             tree.forgetRemote(remote)
             verifyNewBodies(&tree, besides: current, since: before)
             try store(tree, current: current, over: record, in: collection)
@@ -101,8 +101,8 @@ extension StoreWriteTransaction {
         return agrees
     }
 
-    /// Stores a changed tree. It gets a new sequence if another revision became current, if more is known than before,
-    /// which other databases have to learn, or if the current revision has to be offered to the remote again.
+    /// Stores a changed tree. It gets a new sequence if another revision became current, if there is more knowledge than before, which
+    /// other databases have to get, or if the current revision has to be offered to the remote again.
     ///
     /// `current`: the tree's current revision, if that is known already. `isMended`: whether damaged content was replaced.
     private func replace(
@@ -121,7 +121,7 @@ extension StoreWriteTransaction {
             try store(tree, current: current, over: nil, id: id, in: collection)
             return
         }
-        // A remote that had what is current, and has something older now, is offered it again.
+        // A remote that had the current revision, and has something older now, is offered it again.
         let isContradicted = tree.remotes.contains { remote, mark in
             guard before.remotes[remote] != mark else { return false }
             return tree.isContradicted(by: remote)
@@ -136,7 +136,7 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Records which arrived bodies, other than the current one, are those of which their revisions were made.
+    /// Records which arrived bodies, other than the current one, are those from which their revisions were made.
     func verifyNewBodies(
         _ tree: inout RevisionTree,
         besides current: RevisionTree.Node?,
@@ -152,8 +152,8 @@ extension StoreWriteTransaction {
         for id in verified { tree.noteVerified(id) }
     }
 
-    /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote
-    /// contradicts what is current here.
+    /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote contradicts the current
+    /// revision here.
     ///
     /// `announcedBy`: the kind of peer that announced it; nil for a pushed revision. `mayBeOld`: whether it may have
     /// been announced before the last push was accepted.
@@ -177,7 +177,7 @@ extension StoreWriteTransaction {
             let encoded = record.encodedTree,
             let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)
         {
-            // Nothing follows from it, and only the mark in the row changes.
+            // No other change follows, and only the mark in the row changes.
             let statement = try RawStatement(collection.treeSQL, in: database)
             statement.bind(1, record.row)
             statement.bind(2, blob: marked)
@@ -186,7 +186,7 @@ extension StoreWriteTransaction {
         }
         var tree = try tree(of: record)
         if record.revision == revision, tree.remotes[remote] == nil {
-            // Nothing follows from it, and no other knowledge changes.
+            // No other change follows, and no other knowledge changes.
             tree.recordMark(of: remote, at: revision)
             return try write(
                 tree,
@@ -200,7 +200,7 @@ extension StoreWriteTransaction {
         switch peer {
         case .loveseat where tree.hasFallenBack(remote, to: revision),
             .hub where !mayBeOld && tree.hasFallenBack(remote, to: revision):
-            // The remote is offered what it lacks.
+            // The remote is offered the knowledge that it lacks.
             try store(tree, over: record, in: collection)
             return
         case .hub:
@@ -213,10 +213,10 @@ extension StoreWriteTransaction {
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
-    /// Records what a hub has, while the current revision is being offered to it. It said so in its answer, so an older one is not late: it has
-    /// fallen back. What it has on another line is followed as where it announces it.
+    /// Records a hub's revision, while the current one is being offered to it. It comes from the hub's answer, so an older one is not late:
+    /// the hub has fallen back. A revision on another line is followed, as it is when the hub announces it.
     ///
-    /// - Returns: whether another revision is current by that.
+    /// - Returns: whether another revision became current.
     package func noteHub(_ revision: RevisionID, has id: String, remote: Int, in collection: CollectionHandle)
         throws -> Bool
     {

@@ -4,7 +4,7 @@ package import LoveseatModel
 package struct ArchivedRevisions: Sendable {
     package let revision: RevisionID
     package let isDeleted: Bool
-    /// The tree as rows hold it (RevisionTree+Encoding.swift), without what remotes have; nil for the current revision alone.
+    /// The tree as rows hold it (RevisionTree+Encoding.swift), without marks for remotes; nil for the current revision alone.
     package let encodedTree: [UInt8]?
 
     package init(revision: RevisionID, isDeleted: Bool, encodedTree: [UInt8]?) {
@@ -24,7 +24,7 @@ package struct ArchivedRevisions: Sendable {
         self.init(revision: record.revision, isDeleted: record.isDeleted, encodedTree: encoded)
     }
 
-    /// The tree that the text of an export stands for.
+    /// The tree for which the text of an export stands.
     ///
     /// - Throws: `corruptRevisionData`.
     fileprivate func tree(of id: String, _ body: JSONText, hasBlobs: Bool) throws(LoveseatError)
@@ -58,7 +58,7 @@ package struct ArchivedRevisions: Sendable {
 }
 
 extension StoreWriteTransaction {
-    /// Stores a document with all its revisions. What is here of it already is merged, as what another Loveseat sends is.
+    /// Stores a document with all its revisions. They are merged with the revisions that are here already, like those of another Loveseat.
     ///
     /// `body`: of the current revision, byte for byte.
     /// - Returns: whether something changed.

@@ -59,7 +59,7 @@ extension StoreWriteTransaction {
         return tree.current?.id ?? record.revision
     }
 
-    /// Makes a revision that a verdict asks for.
+    /// Makes a revision that a verdict requires.
     private func made(_ draft: RevisionTree.Draft) throws -> RevisionTree.Node {
         // The spelling may differ from peer to peer.
         let edit = try Self.revisionID(

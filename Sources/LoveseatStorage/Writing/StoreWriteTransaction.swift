@@ -21,7 +21,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// The collections in which documents were deleted, by their numbers.
     private var withTombstones: Set<Int64> = []
     private(set) var commits: [CollectionCommit] = []
-    /// Whether a mark of what a remote has was removed from a document that keeps its sequence.
+    /// Whether a mark for a remote was removed from a document that keeps its sequence.
     var hasWithdrawnMarks = false
     /// Whether the last document that was saved was a new one: most transactions save only new documents, or none.
     private var expectsNew = false
@@ -47,8 +47,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     /// Runs a step of a closure that may catch the step's errors and continue.
     ///
-    /// After an error of the disk nothing can be committed any more: half of the step may be there, or SQLite may have
-    /// rolled the transaction back, and what followed would be outside of any.
+    /// After an error of the disk nothing can be committed any more. Half of the step may be there, or SQLite may have rolled the
+    /// transaction back, and further changes would be outside of any.
     package override func step<T>(_ body: () throws -> T) throws -> T {
         if let failure { throw failure }
         do { return try body() } catch let error as DatabaseError {
@@ -110,7 +110,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         return last + 1
     }
 
-    /// Records that something purged is remembered from now on.
+    /// Records that purges are remembered from now on.
     func notePurges() {
         if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
     }
@@ -150,9 +150,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     /// Saves a local revision; nil if the condition is not met.
     ///
-    /// `body`: canonical JSON, of which the revision's digest is taken. Attachments without a blob in the
-    /// body stay unless it names them. `keepsUnchanged`: whether a document that has these properties already gets no new revision,
-    /// whatever the condition.
+    /// `body`: canonical JSON, from which the revision's digest is computed. Attachments without a blob in the body stay unless it names
+    /// them. `keepsUnchanged`: whether a document that has these properties already gets no new revision, whatever the condition.
     package func save(
         _ id: String,
         in collection: CollectionHandle,

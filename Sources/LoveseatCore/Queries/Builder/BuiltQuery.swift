@@ -4,16 +4,16 @@ import LoveseatStorage
 
 /// A query that ``QueryBuilder`` makes. Every stage from ``From`` on is one, and can be run.
 ///
-/// A stage is a value: it asks nothing of the database, and can be kept and continued in several ways. Mistakes, such as a property's
+/// A stage is a value: it reads nothing from the database, and can be kept and continued in several ways. Mistakes, such as a property's
 /// path that is not one, are thrown when the query is made or run.
 ///
 /// Each run of a stage makes a ``Query``. To run it often, make the query once with ``makeQuery()``.
 public protocol BuiltQuery: Sendable {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     var statement: QueryStatement { get set }
 }
 
-/// What the stages of a ``QueryBuilder`` query say.
+/// The statement that the stages of a ``QueryBuilder`` query make.
 public struct QueryStatement: Sendable {
     /// The values of the query's parameters. A parameter without a value is MISSING.
     public var parameters = QueryParameters()

@@ -8,7 +8,7 @@ public protocol ExpressionProtocol: Sendable {
     var expression: Expression { get }
 }
 
-/// An expression of a ``QueryBuilder`` query: a property, a value, or what operators and functions make of them.
+/// An expression of a ``QueryBuilder`` query: a property, a value, or the result of operators and functions.
 ///
 /// Making an expression never fails. A mistake, such as a path that is not one, is thrown as `invalidQuery` when the query is made or run.
 public struct Expression: ExpressionProtocol {

@@ -50,47 +50,47 @@ public struct Select: Sendable {
 
 /// A query after FROM.
 public struct From: JoinRouter, WhereRouter, GroupByRouter, OrderByRouter, LimitRouter {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
 /// A query after its joins.
 public struct Joins: WhereRouter, GroupByRouter, OrderByRouter, LimitRouter {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
 /// A query after WHERE.
 public struct Where: GroupByRouter, OrderByRouter, LimitRouter {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
 /// A query after GROUP BY.
 public struct GroupBy: HavingRouter, OrderByRouter, LimitRouter {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
 /// A query after HAVING.
 public struct Having: OrderByRouter, LimitRouter {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
 /// A query after ORDER BY.
 public struct OrderBy: LimitRouter {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
 /// A query after LIMIT.
 public struct Limit: BuiltQuery {
-    /// What the stages up to this one say.
+    /// The statement of the stages up to this one.
     public var statement: QueryStatement
 }
 
-// MARK: - What may follow a stage
+// MARK: - Stages that may follow
 
 /// A stage that joins may follow.
 public protocol JoinRouter: BuiltQuery {}

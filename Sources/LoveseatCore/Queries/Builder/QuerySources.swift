@@ -159,13 +159,13 @@ public struct JoinOn: JoinProtocol {
 
 // MARK: - Order
 
-/// What rows are sorted by: an ``Ordering``, or the beginning of one.
+/// A key by which rows are sorted: an ``Ordering``, or the beginning of one.
 public protocol OrderingProtocol: Sendable {
     /// The expression with its direction.
     var ordering: Ordering { get }
 }
 
-/// What rows are sorted by.
+/// A key by which rows are sorted.
 public struct Ordering: OrderingProtocol {
     let expression: Expression
     let isDescending: Bool
