@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Fails on three habits in what users read: doc comments, messages and help texts, articles, README.
+# Fails on four habits in comments and in what users read: messages and help texts, articles, README.
 #   "is no valid ID"      -> "is not a valid ID"     ("there is no …" and "is no longer" are fine)
 #   "Who connects …"      -> "A peer that connects …"
 #   "the resolver of the app's" -> "the app's resolver"
+#   "What came of a document."  -> "The outcome of a document." (comments only)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 shopt -s globstar
 
-# Of Swift files: doc comments, and text in quotes.
+# Of Swift files: comments, and text in quotes.
 found=$(
     {
-        grep -nE '^ *///|"' Sources/Loveseat{,Model,Query,Storage,Core,Identity,Network,CouchDB,CLI,Inspector}/**/*.swift \
-            Examples/PhotoDrop/Sources/**/*.swift
+        grep -nE '^ *//|"' Sources/**/*.swift Examples/PhotoDrop/Sources/**/*.swift
         grep -n '' ./*.md docs/**/*.md .github/*.md Sources/Loveseat/Loveseat.docc/*.md Fuzzing/README.md Benchmarks/README.md Examples/PhotoDrop/README.md
     } | grep -E "\\b(is|are) no |\\bWho(ever)? |of the app's|\\bof (ours|theirs)\\b" \
         | grep -vE "[Tt]here (is|are) no |(is|are) no (longer|more than) " || true
+    grep -nE '^ *///? (What|Who|Whoever) ' Sources/**/*.swift || true
 )
 if [ -n "$found" ]; then
     echo "Not plain English; see the top of scripts/check-english.sh:" >&2

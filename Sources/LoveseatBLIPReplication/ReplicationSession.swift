@@ -130,7 +130,7 @@ package struct ReplicationSession {
     {
         event { session in
             guard case .blob(let index, let handle) = what else {
-                return impossible("pieces come of an answer that is no blob")
+                return impossible("pieces come of an answer that is not a blob")
             }
             do throws(LoveseatError) {
                 try session.collections[index].pull.blobPiece(

@@ -23,7 +23,7 @@ public enum FuzzTargets {
         _ = element.value
         let text = JSONText(canonical: element)
         guard let again = try? JSONText(text.bytes) else {
-            preconditionFailure("the canonical form is no JSON")
+            preconditionFailure("the canonical form is not JSON")
         }
         precondition(again.canonical == text, "the canonical form has another canonical form")
         _ = BlobReference.all(in: text)
@@ -97,7 +97,7 @@ public enum FuzzTargets {
         // Most texts are not a pairing code.
         guard let code = try? PairingCode(text: String(decoding: bytes, as: UTF8.self)) else { return }
         guard let again = try? PairingCode(text: code.text) else {
-            preconditionFailure("a code's own text is no code")
+            preconditionFailure("a code's own text is not a code")
         }
         precondition(again == code, "a code's text means another code")
     }

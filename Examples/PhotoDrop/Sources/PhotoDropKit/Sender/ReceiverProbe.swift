@@ -81,7 +81,7 @@ package enum ReceiverProbe {
             case .wrongCertificate: return address
             }
         }
-        // Who shows a code and does not listen any more has ended the session (photodrop.md §16, test 5).
+        // A receiver that shows a code and does not listen any more has ended the session (photodrop.md §16, test 5).
         var error = DropError(
             isRefused && isSession ? .refused : .unreachable,
             "cannot reach \(name) (\(reasons.joined(separator: "; "))): \(advice)"
