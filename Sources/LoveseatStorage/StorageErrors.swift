@@ -38,3 +38,19 @@ extension LoveseatError {
         self.init(code, "\(advice): \(error.message ?? "\(error.extendedResultCode)")")
     }
 }
+
+extension Row {
+    /// The value of a column. GRDB's own way ends the program where a damaged file has a value of another type.
+    ///
+    /// - Throws: `corruptData`.
+    func stored<Value: DatabaseValueConvertible>(_ column: String) throws(LoveseatError) -> Value {
+        let value: DatabaseValue = self[column]
+        guard let value = Value.fromDatabaseValue(value) else {
+            throw LoveseatError(
+                .corruptData,
+                "the database file is damaged: restore a backup, or replicate into a new database: column \(column) has a value of another type"
+            )
+        }
+        return value
+    }
+}

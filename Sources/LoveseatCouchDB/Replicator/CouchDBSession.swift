@@ -288,7 +288,8 @@ actor CouchDBSession: Replication {
     private static let saveInterval = Duration.seconds(5)
 
     private func readCheckpoint(_ lane: Lane) async throws {
-        defer { lane.checkpoint.instance = lane.instance }
+        let instance = RemoteCheckpoint.lasting(lane.instance)
+        defer { lane.checkpoint.instance = instance }
         if plan.reset != .none { return }
         defer { lane.saved = lane.checkpoint }
         let stored = try replica.checkpoint(of: lane.index).body.map { RemoteCheckpoint(JSONElement($0)) }
@@ -298,17 +299,14 @@ actor CouchDBSession: Replication {
             // No session with this remote has saved a checkpoint here: the remote's copy alone proves nothing.
             guard let stored else { return }
             let theirs = found.map { RemoteCheckpoint($0) }
-            if stored.isAboutAnother(than: lane.instance)
-                || theirs?.isAboutAnother(than: lane.instance) == true
-            {
-                return
-            }
+            let copies = [stored, theirs].compactMap(\.self)
+            if copies.contains(where: { $0.isAboutAnother(than: instance) }) { return }
             lane.checkpoint = stored.joined(with: theirs)
         } catch let failure as RemoteFailure {
             guard let stored, stored.isAlone, (400..<500).contains(failure.status), !failure.isLockedOut,
                 failure.status != 429
             else { throw failure.failure(of: "_local") }
-            if stored.isAboutAnother(than: lane.instance) { return }
+            if stored.isAboutAnother(than: instance) { return }
             lane.checkpoint = stored
         }
     }
@@ -321,14 +319,7 @@ actor CouchDBSession: Replication {
         lane.isSaving = true
         lane.lastSave = now
         defer { lane.isSaving = false }
-        if await hasLostCheckpoint(lane) {
-            lost = LoveseatError(
-                .webSocketAbnormalClose,
-                "the peer lost its checkpoint, as a database that was made anew has: all is compared again"
-            )
-            work?.cancel()
-            return
-        }
+        if await hasLostCheckpoint(lane) { return beginAnew() }
         var checkpoint = lane.checkpoint
         let time = runtime.unixTime() / 1_000
         replica.beginCheckpoint(of: lane.index)
@@ -347,6 +338,8 @@ actor CouchDBSession: Replication {
                 }
                 checkpoint.isAlone = true
             }
+            // Documents that were sent to the former database are not in the new one.
+            if try await isRecreated(lane) { return beginAnew() }
             try replica.saveCheckpoint(
                 checkpoint.json(time: time),
                 of: lane.index,
@@ -362,18 +355,23 @@ actor CouchDBSession: Replication {
     /// Whether the database was made anew, or a checkpoint that this session read or saved is there no more. A server does not say so when
     /// another one is saved.
     private func hasLostCheckpoint(_ lane: Lane) async -> Bool {
-        guard plan.isContinuous else { return false }
-        do {
-            if let instance = lane.instance, let now = try await lane.remote.instance(),
-                !now.isExactly(instance)
-            {
-                return true
-            }
-            guard lane.checkpointRevision != nil else { return false }
-            return try await lane.remote.checkpoint(lane.checkpointID) == nil
-        } catch {
-            // Nothing is known then, and saving fails as well.
-            return false
-        }
+        guard plan.isContinuous, lane.checkpointRevision != nil else { return false }
+        // An error tells nothing, and saving fails as well then.
+        do { return try await lane.remote.checkpoint(lane.checkpointID) == nil } catch { return false }
+    }
+
+    /// Whether the database is another one than when the session began.
+    private func isRecreated(_ lane: Lane) async throws -> Bool {
+        guard let instance = lane.instance, let now = try await lane.remote.instance() else { return false }
+        return !now.isExactly(instance)
+    }
+
+    /// Ends the session, so that the next one compares everything.
+    private func beginAnew() {
+        lost = LoveseatError(
+            .webSocketAbnormalClose,
+            "the peer's database was made anew, or lost its checkpoint: all is compared again"
+        )
+        work?.cancel()
     }
 }

@@ -49,11 +49,9 @@ final class RemoteDatabase: Sendable {
         }
     }
 
-    /// Distinguishes the database from one that is recreated under its name. CouchDB 3 and Loveseat return the time of its creation, as a
-    /// string. Nil for other servers, which return the time of their own start, in microseconds or as a number.
+    /// The database's `instance_start_time`, by which a session notices that the database was recreated; nil if there is none.
     func instance() async throws -> String? {
-        let text = try await json(.information, "the database", limit: 1 << 20)["instance_start_time"]?.string
-        return text.flatMap { $0.utf8.elementsEqual("0".utf8) || $0.utf8.count > 12 ? nil : $0 }
+        try await json(.information, "the database", limit: 1 << 20)["instance_start_time"]?.string
     }
 
     /// Looks for the database, and creates it if it is wanted.

@@ -59,6 +59,14 @@ package struct RemoteCheckpoint: Hashable, Sendable {
         return JSONText(canonical: value)
     }
 
+    /// A remote's `instance_start_time`, if it stays when the server starts again: CouchDB 3 and Loveseat tell when the database was created.
+    /// Older servers tell when they opened it, in milliseconds or microseconds, or "0".
+    package static func lasting(_ instance: String?) -> String? {
+        guard let instance, !instance.isExactly("0") else { return nil }
+        let digits = instance.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        return digits && instance.utf8.count > 12 ? nil : instance
+    }
+
     /// Whether it is about another database than this one. A save that was in flight when the database was deleted may have reached the new
     /// one.
     package func isAboutAnother(than instance: String?) -> Bool {

@@ -13,12 +13,12 @@ enum IndexTable {
         var found: [Int64: [StoredIndex]] = [:]
         let sql = "SELECT collection, name, number, definition FROM indexes ORDER BY collection, name"
         for row in try Row.fetchAll(db, sql: sql) {
-            let (collection, name): (Int64, String) = (row["collection"], row["name"])
+            let (collection, name): (Int64, String) = (try row.stored("collection"), try row.stored("name"))
             guard let table = tables[collection],
-                let specification = IndexSpecification(text: row["definition"])
+                let specification = IndexSpecification(text: try row.stored("definition"))
             else { throw LoveseatError(.corruptData, "the definition of index \"\(name)\" is damaged") }
             let index = StoredIndex(
-                number: row["number"],
+                number: try row.stored("number"),
                 name: name,
                 specification: specification,
                 of: table

@@ -108,10 +108,12 @@ extension StoreReadTransaction {
         var ancestors: [RevisionTree.AsideRevision] = []
         while let row = try rows.next() {
             // Damaged rows are left out here. A check names them.
-            guard let id = RevisionID(row["revision"] as String),
-                let child = RevisionID(row["child"] as String)
+            guard let id = RevisionID(try row.stored("revision") as String),
+                let child = RevisionID(try row.stored("child") as String)
             else { continue }
-            let flags = RevisionTree.Flags(rawValue: UInt8(truncatingIfNeeded: row["flags"] as Int64))
+            let flags = RevisionTree.Flags(
+                rawValue: UInt8(truncatingIfNeeded: try row.stored("flags") as Int64)
+            )
             ancestors.append(RevisionTree.AsideRevision(id: id, child: child, flags: flags))
         }
         return ancestors

@@ -25,9 +25,8 @@ extension StoreReadTransaction {
         )
         var found: DocumentMap<JSONText> = [:]
         for row in rows {
-            found[ExactText((row["id"] as String).dropping(prefix))] = JSONText(
-                trusted: Array((row["body"] as String).utf8)
-            )
+            let (id, body): (String, String) = (try row.stored("id"), try row.stored("body"))
+            found[ExactText(id.dropping(prefix))] = JSONText(trusted: Array(body.utf8))
         }
         return found
     }

@@ -21,21 +21,22 @@ enum CollectionTable {
         )
         let starts = try firstSequences(db)
         for row in rows {
-            guard let name = CollectionName(scope: row["scope"], name: row["name"]) else {
+            guard let name = CollectionName(scope: try row.stored("scope"), name: try row.stored("name"))
+            else {
                 throw LoveseatError(
                     .corruptData,
                     "the table of collections contains a name that is not valid: run `check`"
                 )
             }
-            let number: Int64 = row["number"]
+            let number: Int64 = try row.stored("number")
             let handle = CollectionHandle(
                 number: number,
                 name: name,
-                table: row["table_name"],
+                table: try row.stored("table_name"),
                 firstSequence: UInt64(clamping: starts[number] ?? 0)
             )
             catalog.collections[name] = handle
-            catalog.lastSequence[number] = UInt64(clamping: row["last_sequence"] as Int64)
+            catalog.lastSequence[number] = UInt64(clamping: try row.stored("last_sequence") as Int64)
         }
         // A purge records the last sequence; other writes leave it to the rows.
         for (number, sequence) in try highestSequences(of: Array(catalog.collections.values), db) {
