@@ -1,9 +1,14 @@
+import AsyncHTTPClient
 import Foundation
 import LoveseatCore
 import LoveseatCouchDB
 import LoveseatCouchDBTesting
 import LoveseatModel
+import LoveseatReplication
 import LoveseatTesting
+import NIOCore
+import NIOHTTP1
+import Synchronization
 import Testing
 
 /// A peer's database that is deleted and made anew has nothing: what it had before is pushed again.
@@ -85,6 +90,38 @@ struct RecreatedDatabaseTests {
         }
     }
 
+    @Test(arguments: ["_local", "_bulk_docs", "_revs_diff"], [ReplicatorType.push, .pushAndPull])
+    func `a push during which the database is made anew does not count as done`(
+        _ moment: String,
+        _ type: ReplicatorType
+    ) async throws {
+        let served = try await ServedDatabase { $0.allowsDatabaseCreation = true }
+        _ = try await served.call("PUT", "/other")
+        let active = try ActiveSide()
+        let collection = try active.collection
+        for number in 0..<300 {
+            var document = Document(id: "own\(number)")
+            try collection.save(&document)
+        }
+        let port = try #require(served.listener.port)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port)/other"))
+        let transport = RecreatingTransport(before: moment) {
+            _ = try await served.call("DELETE", "/other")
+            _ = try await served.call("PUT", "/other")
+        }
+        for run in 0..<2 {
+            var endpoint = CouchDBEndpoint(url: url)
+            endpoint.transport = transport
+            let replicator = Replicator(try active.configuration(endpoint, type))
+            replicator.start()
+            let error = await replicator.waitUntilStopped().error
+            // A run that begins again by itself is as good as one that says that it failed.
+            if run == 1 { #expect(error == nil) }
+        }
+        #expect(transport.hasRecreated)
+        #expect(try await served.call("GET", "/other").json["doc_count"]?.int == 300)
+    }
+
     @Test(arguments: [ReplicatorType.push, .pushAndPull])
     func `a peer of Couchbase's protocol pushes everything to a collection that was made anew`(
         _ type: ReplicatorType
@@ -114,5 +151,31 @@ struct RecreatedDatabaseTests {
             try far.deleteCollection(name: "k")
             _ = try far.createCollection(name: "k")
         }
+    }
+}
+
+/// Makes the database anew before the first request that changes something and has a name in its path.
+private final class RecreatingTransport: RemoteTransport {
+    private let name: String
+    private let recreate: @Sendable () async throws -> Void
+    private let isDone = Mutex(false)
+
+    var hasRecreated: Bool { isDone.withLock { $0 } }
+
+    init(before name: String, _ recreate: @escaping @Sendable () async throws -> Void) {
+        (self.name, self.recreate) = (name, recreate)
+    }
+
+    func prepare(_ runtime: inout ReplicationRuntime) {}
+
+    func execute(_ request: HTTPClientRequest, with client: HTTPClient) async throws -> HTTPClientResponse {
+        if request.method != .GET, request.url.contains(name) {
+            let isFirst = isDone.withLock { isDone in
+                defer { isDone = true }
+                return !isDone
+            }
+            if isFirst { try await recreate() }
+        }
+        return try await client.execute(request, deadline: .now() + .seconds(60))
     }
 }
