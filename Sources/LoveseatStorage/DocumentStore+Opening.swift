@@ -56,7 +56,7 @@ extension DocumentStore {
     {
         let key = "ancestor_bodies"
         let before =
-            try writer.unsafeRead {
+            try writer.unsafeReentrantWrite {
                 try Int.fetchOne($0, sql: "SELECT value FROM info WHERE key = ?", arguments: [key])
             } ?? 0
         if options.remembersAncestorBodies {
@@ -182,8 +182,11 @@ extension DocumentStore {
     private static func checkFormat(_ db: Database) throws -> Int32 {
         let application = try Int32.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let version = try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-        let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master") ?? 0
-        guard application == Schema.applicationID || (application == 0 && tables == 0) else {
+        let isEmpty = {
+            let tables = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_master")
+            return application == 0 && tables == 0
+        }
+        guard try application == Schema.applicationID || isEmpty() else {
             throw LoveseatError(.unreadableDatabase, "db.sqlite is an SQLite file of another program")
         }
         guard version <= Schema.version else {

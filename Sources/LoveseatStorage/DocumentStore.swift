@@ -91,6 +91,8 @@ package final class DocumentStore: Sendable {
         var revisionLimit: Int?
         /// The indexes of each collection, by its number, in order of their names.
         var indexes: [Int64: [StoredIndex]] = [:]
+        /// The numbers of the collections that had a document that expires when the database was opened.
+        var expiringAtOpening: Set<Int64> = []
         /// The marks for the remotes in each collection, by its number (MarkTable.swift).
         var marks: [Int64: MarkRanges] = [:]
 
@@ -118,7 +120,13 @@ package final class DocumentStore: Sendable {
         self.changes = changes
         ancestorBodiesKept = Atomic(options.ancestorBodiesKept)
         syncsFully = Atomic(options.fullSync)
-        keepsDeletedBodies = Atomic(try writer.unsafeRead { try Self.keepsDeletedBodies($0) })
+        // The connection that writes has read the schema; a reader of the pool would read it again, which takes long with many collections.
+        let opened = try writer.unsafeReentrantWrite { db in
+            var catalog = try CollectionTable.load(db)
+            if !options.isReadOnly { catalog.beginBehind(try SequenceReserve.left(db)) }
+            return (catalog: catalog, keepsDeletedBodies: try Self.keepsDeletedBodies(db))
+        }
+        keepsDeletedBodies = Atomic(opened.keepsDeletedBodies)
         self.writer = writer
         self.snapshots = snapshots
         readGate = AccessGate(places: snapshots is DatabasePool ? Self.readers : 1)
@@ -127,12 +135,7 @@ package final class DocumentStore: Sendable {
         self.lock = lock
         self.readLock = readLock
         self.blobs = blobs
-        let loaded = try writer.unsafeRead { db in
-            var loaded = try CollectionTable.load(db)
-            if !options.isReadOnly { loaded.beginBehind(try SequenceReserve.left(db)) }
-            return loaded
-        }
-        catalog.withLock { $0 = loaded }
+        catalog.withLock { $0 = opened.catalog }
     }
 
     /// Reads the catalog again after the content was replaced by a snapshot.
@@ -203,6 +206,9 @@ package final class DocumentStore: Sendable {
     // MARK: Collections
 
     package var collections: [CollectionHandle] { catalog.withLock { Array($0.collections.values) } }
+
+    /// The numbers of the collections that had a document that expires when the database was opened.
+    package var expiringAtOpening: Set<Int64> { catalog.withLock { $0.expiringAtOpening } }
 
     /// The number of connections that replicate this database.
     package var connectionCount: Int { connections.load(ordering: .relaxed) }

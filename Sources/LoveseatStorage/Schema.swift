@@ -8,6 +8,13 @@ enum Schema {
     /// them, and it does not know the tables of deletions and ancestors.
     static let version: Int32 = 7
 
+    /// Whether a table exists. SQLite answers from the schema that it has read; GRDB would read all of it again.
+    static func hasTable(_ name: String, in db: Database) throws -> Bool {
+        let statement = try RawStatement("SELECT 1 FROM pragma_table_info('\(name)') LIMIT 1", in: db)
+        defer { statement.reset() }
+        return try statement.step()
+    }
+
     static let shared = """
         CREATE TABLE info (
             key TEXT PRIMARY KEY NOT NULL,

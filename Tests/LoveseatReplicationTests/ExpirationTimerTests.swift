@@ -97,4 +97,28 @@ struct ExpirationTimerTests {
         }
         #expect(try Set(collection.contents().keys) == ["later", "never"])
     }
+
+    @Test func `what expired while a database of several collections was closed is purged when it is opened`()
+        async throws
+    {
+        do {
+            let database = try scratch.database("db")
+            for name in ["one", "two", "three"] {
+                let collection = try database.createCollection(name: name)
+                try collection.save(Document(id: "a"))
+            }
+            // Below the API, so that the timer of this database does not hear of it.
+            let two = try #require(try database.collection(name: "two"))
+            #expect(try two.openStore().write { try $0.setExpiration("a", in: two.handle, at: 1) })
+            try await database.close()
+        }
+        let database = try scratch.database("db")
+        let two = try #require(try database.collection(name: "two"))
+        let changes = try two.changes()
+        if try two.document(id: "a") != nil {
+            for await _ in changes where try two.document(id: "a") == nil { break }
+        }
+        let one = try #require(try database.collection(name: "one"))
+        #expect(try one.document(id: "a") != nil)
+    }
 }

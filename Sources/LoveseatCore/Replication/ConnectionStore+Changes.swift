@@ -357,7 +357,7 @@ extension ConnectionStore {
         try asking {
             if sequence == 0, collections.count > 1 {
                 let numbers =
-                    try inConflict ?? store.read { try $0.numbers(of: collections, with: .conflict) }
+                    try inConflict ?? store.readManyRows { try $0.numbers(of: collections, with: .conflict) }
                 inConflict = numbers
                 guard numbers.contains(collections[index].number) else {
                     return ConflictPage(ids: [], next: nil)

@@ -37,7 +37,7 @@ struct ReplicationSetup {
         for entry in config.collections { _ = try entry.collection.openStore() }
         let remoteName = try Self.recordedName(of: endpoint.remoteName, store)
         let (known, uuid) = try DocumentStore.wrapping {
-            try store.read { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
+            try store.readRows { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
         }
         let remote = try DocumentStore.wrapping {
             try known?.number

@@ -8,7 +8,7 @@ enum IndexTable {
         [StoredIndex]]
     {
         // A database that is open for reading only is not migrated.
-        guard try db.tableExists("indexes") else { return [:] }
+        guard try Schema.hasTable("indexes", in: db) else { return [:] }
         let tables = Dictionary(collections.map { ($0.number, $0.table) }) { first, _ in first }
         var found: [Int64: [StoredIndex]] = [:]
         let sql = "SELECT collection, name, number, definition FROM indexes ORDER BY collection, name"

@@ -122,7 +122,7 @@ extension StoreReadTransaction {
     /// A sentence for each ancestor whose row is damaged, so that whole histories lack it.
     func problemsOfAncestors() throws -> [String] {
         // A database that is opened for reading only may be older than the table.
-        guard try database.tableExists("ancestors") else { return [] }
+        guard try Schema.hasTable("ancestors", in: database) else { return [] }
         var problems: [String] = []
         for collection in collections.sorted(by: { $0.number < $1.number }) {
             let statement = try RawStatement(

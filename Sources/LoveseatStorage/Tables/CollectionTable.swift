@@ -39,24 +39,31 @@ enum CollectionTable {
             catalog.lastSequence[number] = UInt64(clamping: try row.stored("last_sequence") as Int64)
         }
         // A purge records the last sequence; other writes leave it to the rows.
-        for (number, sequence) in try highestSequences(of: Array(catalog.collections.values), db) {
-            catalog.lastSequence[number] = max(catalog.lastSequence[number] ?? 0, UInt64(clamping: sequence))
+        for content in try contents(of: Array(catalog.collections.values), db) {
+            let sequence = UInt64(clamping: content.sequence)
+            catalog.lastSequence[content.number] = max(catalog.lastSequence[content.number] ?? 0, sequence)
+            if content.expires { catalog.expiringAtOpening.insert(content.number) }
         }
         catalog.indexes = try IndexTable.load(db, of: catalog.collections.values)
         return catalog
     }
 
-    /// The sequences of the last rows of collections, by their numbers. Statements for each of many collections would take longer to prepare.
-    private static func highestSequences(of collections: [CollectionHandle], _ db: Database) throws
-        -> [(Int64, Int64)]
+    /// The sequences of the last rows of collections, and whether any of their documents expires. Statements for each of many collections
+    /// would take longer to prepare.
+    private static func contents(of collections: [CollectionHandle], _ db: Database) throws
+        -> [(number: Int64, sequence: Int64, expires: Bool)]
     {
         let count = StoreReadTransaction.collectionsAtOnce
         return try stride(from: 0, to: collections.count, by: count).flatMap { start in
             let part = collections[start..<min(start + count, collections.count)]
-            let sql = part.map { "SELECT \($0.number), max(sequence) FROM \"\($0.table)\"" }
+            let sql = part.map { collection in
+                let expires =
+                    "EXISTS (SELECT 1 FROM \"\(collection.table)\" WHERE \(StoreReadTransaction.Rarity.expiration.rawValue))"
+                return "SELECT \(collection.number), max(sequence), \(expires) FROM \"\(collection.table)\""
+            }
             let rows = try Row.fetchCursor(db, sql: sql.joined(separator: " UNION ALL "))
-            var found: [(Int64, Int64)] = []
-            while let row = try rows.next() { found.append((row[0], row[1] ?? 0)) }
+            var found: [(number: Int64, sequence: Int64, expires: Bool)] = []
+            while let row = try rows.next() { found.append((row[0], row[1] ?? 0, row[2])) }
             return found
         }
     }

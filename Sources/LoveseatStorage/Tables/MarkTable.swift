@@ -101,7 +101,7 @@ extension StoreWriteTransaction {
     static func loadMarks(_ db: Database) throws -> [Int64: MarkRanges] {
         var marks: [Int64: MarkRanges] = [:]
         // A database of an earlier version may be open for reading only.
-        guard try db.tableExists("mark_ranges") else { return marks }
+        guard try Schema.hasTable("mark_ranges", in: db) else { return marks }
         let rows = try RawStatement(
             "SELECT collection, remote, first, last FROM mark_ranges ORDER BY remote, collection, first",
             in: db

@@ -155,7 +155,7 @@ extension StoreReadTransaction {
     }
 
     /// Whether the table is there: a database that is opened for reading only may be older.
-    private var hasReplaced: Bool { get throws { try database.tableExists("replaced") } }
+    private var hasReplaced: Bool { get throws { try Schema.hasTable("replaced", in: database) } }
 
     /// The content of a row, which is read back as it was written; nil if it is damaged.
     fileprivate static func replacedBody(_ bytes: [UInt8]) -> JSONText? {
