@@ -20,8 +20,8 @@ struct LoveseatCommand: AsyncParsableCommand {
 
             EXIT CODES
               0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
-            database, document, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
-            already exists · 74 the disk failed · 75 in use, try later · 76 the peer violated the protocol · 77 refused: \
+            database, collection, document, index, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
+            it exists already, or the output file cannot be created · 74 the disk failed · 75 in use, try later · 76 the peer violated the protocol · 77 refused: \
             password, permission or certificate · 130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was \
             done. Commands that run until a signal (serve, serve-stdio, --continuous, --follow) exit with 0; a second \
             signal ends them at once with 130 or 143
@@ -123,40 +123,6 @@ enum Main {
                 String(validatingCString: given) == nil
             else { continue }
             throw LoveseatError(.invalidJSON, "argument \(number) is not UTF-8")
-        }
-    }
-}
-
-extension LoveseatError {
-    /// The codes of sysexits.h, as `loveseat --help` lists them.
-    var exitCode: Int32 {
-        switch code {
-        case .notFound, .unknownHost, .httpNotFound, .cantOpenFile: 66
-        case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
-            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto, .unexpectedError:
-            65
-        case .invalidParameter, .invalidURL, .unsupported, .invalidQuery, .missingIndex,
-            .invalidQueryParameter:
-            64
-        case .busy: 75
-        // 10507: the peer's disk is full.
-        case .ioError, .notWriteable, LoveseatError.Code(10_507): 74
-        case .httpAuthRequired, .httpForbidden, .httpProxyAuthRequired, .tlsCertExpired, .tlsCertUntrusted,
-            .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
-            77
-        case .remoteError, .webSocketProtocolError: 76
-        case .assertionFailed: 70
-        default:
-            switch code.domain {
-            case .posix where code.value == Int(EACCES) || code.value == Int(EPERM): 77
-            case .posix where code.value == Int(EADDRINUSE): 75
-            case .posix where [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(Int32(code.value)): 66
-            case .posix where [ENOSPC, EIO, EROFS].contains(Int32(code.value)): 74
-            // A statement that refuses a value, and a value of the wrong kind.
-            case .sqlite where [1, 20].contains(code.value & 0xFF): 65
-            case .sqlite: 74
-            default: 69
-            }
         }
     }
 }

@@ -58,6 +58,9 @@ struct CommandTests {
     @Test func `mistakes end with their code and one line that says what to do`() throws {
         try folder.run("create", "db")
         try folder.write("{\"a\":1}\n{\"a\":", to: "cut.jsonl")
+        try folder.write("{\"_x\":1}\n", to: "under.jsonl")
+        try folder.write("{\"_id\":\"a\",\"_rev\":\"1-a\"}\n", to: "rev.jsonl")
+        try folder.write("{\"_collection\":\"a.b.c\"}\n", to: "collection.jsonl")
         let cases: [(Int32, [String])] = [
             (73, ["create", "db"]), (66, ["get", "none", "a"]), (66, ["get", "db", "a"]),
             (65, ["put", "db", "a", "nope"]),
@@ -68,6 +71,13 @@ struct CommandTests {
             (64, ["set", "db", "a", "x"]), (64, ["sync", "db", "ftp://127.0.0.1/db"]),
             (69, ["sync", "db", "ws://127.0.0.1:1/db"]), (69, ["sync", "db", "http://127.0.0.1:1/db"]),
             (64, ["sync", "db", "ws://127.0.0.1:1/db", "--user", "ana"]),
+            (65, ["put", "db", "a", "{\"_x\":1}"]), (65, ["blob", "put", "db", "a", "_x", "cut.jsonl"]),
+            (65, ["import", "db", "under.jsonl"]), (65, ["import", "db", "rev.jsonl"]),
+            (65, ["import", "db", "under.jsonl", "--array", "none"]),
+            (65, ["import", "db", "collection.jsonl"]),
+            (66, ["import", "db", "."]), (66, ["blob", "put", "db", "a", "b", "none"]),
+            (66, ["blob", "put", "db", "a", "b", "."]),
+            (66, ["query", "db", "SELECT 1 FROM no.such"]),
         ]
         for (status, arguments) in cases {
             let (process, output, errors) = try folder.start(arguments)

@@ -159,7 +159,7 @@ struct ImportTests {
             to: "big.jsonl"
         )
         let outcome = try folder.run("import", "db", "big.jsonl")
-        #expect(outcome.status == 64)
+        #expect(outcome.status == 65)
         #expect(outcome.errors.contains("at most 20971520"))
     }
 

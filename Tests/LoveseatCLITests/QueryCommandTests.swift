@@ -72,13 +72,16 @@ struct QueryCommandTests {
         )
     }
 
-    @Test func `mistakes in a query are told with their place, and end with 64`() throws {
+    @Test func `mistakes in a query are told with their place, and what does not exist ends with 66`() throws
+    {
         let syntax = try folder.run("query", "db", "SELECT FROM _ WHERE")
         #expect(syntax.status == 64)
         #expect(syntax.errors.contains("character"))
         let collection = try folder.run("query", "db", "SELECT * FROM nowhere")
-        #expect(collection.status == 64)
+        #expect(collection.status == 66)
         #expect(collection.errors.contains("nowhere"))
+        let index = try folder.run("query", "db", "SELECT 1 FROM _ WHERE MATCH(words, 'x')")
+        #expect(index.status == 66)
     }
 
     @Test func `indexes are created, listed, used, replaced and deleted`() throws {

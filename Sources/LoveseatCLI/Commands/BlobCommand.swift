@@ -29,13 +29,15 @@ struct BlobCommand: ParsableCommand {
         var type: String?
 
         func run() throws {
+            // Says why a file cannot be read, before anything is created.
+            _ = try FileSource(file)
             let (database, collection) = try options.create()
             let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
             let stored = try collection.document(id: id)
             if stored == nil { Output.notice("loveseat: created the document \"\(id)\"") }
             var document = stored ?? Document(id: id)
             document[property] = blob.json
-            try collection.save(&document)
+            try LoveseatError.ofInput { try collection.save(&document) }
             try Output.standard.line(blob.digest.text)
             try database.close()
         }
@@ -69,7 +71,7 @@ struct BlobCommand: ParsableCommand {
             if let file {
                 guard FileManager.default.createFile(atPath: file, contents: nil),
                     let handle = FileHandle(forWritingAtPath: file)
-                else { throw LoveseatError(.cantOpenFile, "cannot write \(file)") }
+                else { throw LoveseatError(.cannotCreate, "cannot write \(file)") }
                 for try await piece in pieces { try handle.write(contentsOf: piece) }
                 try handle.close()
             } else {

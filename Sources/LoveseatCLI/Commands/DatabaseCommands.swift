@@ -15,8 +15,7 @@ struct Create: ParsableCommand {
 
     func run() throws {
         guard try !argument.exists || !collections.isEmpty else {
-            Output.remark("loveseat: \(argument.database) exists already")
-            throw ExitCode(73)
+            throw LoveseatError(.cannotCreate, "\(argument.database) exists already")
         }
         let names = try collections.collectionNames
         let database = try argument.create()

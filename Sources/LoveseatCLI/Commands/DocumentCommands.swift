@@ -61,7 +61,7 @@ struct List: AsyncParsableCommand {
     ) async throws {
         let source = "`\(collection.scope.name)`.`\(collection.name)`"
         let order = "\(recent ? "meta().sequence" : "meta().id") \(listing.isDescending ? "DESC" : "ASC")"
-        let query = try collection.database.createQuery(
+        let query = try collection.database.query(
             "SELECT meta().id AS `_id` FROM \(source) WHERE (\(condition)) ORDER BY \(order)"
         )
         var left = limit ?? .max
@@ -167,7 +167,7 @@ struct Put: ParsableCommand {
 
     func run() throws {
         let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
-        var document = try Document(id: id, json: text)
+        var document = try LoveseatError.ofInput { try Document(id: id, json: text) }
         let (database, collection) = try options.create()
         if let rev {
             guard let stored = try collection.document(id: id), stored.revisionID?.text == rev else {
@@ -175,12 +175,16 @@ struct Put: ParsableCommand {
             }
             var changed = stored
             changed.properties = document.properties
-            guard try collection.save(&changed, concurrencyControl: .failOnConflict) else {
+            guard
+                try LoveseatError.ofInput({
+                    try collection.save(&changed, concurrencyControl: .failOnConflict)
+                })
+            else {
                 throw LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
             }
             document = changed
         } else {
-            try collection.save(&document)
+            try LoveseatError.ofInput { try collection.save(&document) }
         }
         try Output.standard.line(document.revisionID?.text ?? "")
         try database.close()
@@ -223,9 +227,11 @@ struct Set: ParsableCommand {
             )
         }
         var value = JSONValue.object(document.properties)
-        for (path, new) in changes { try path.set(new, in: &value) }
-        document.properties = value.object ?? [:]
-        try collection.save(&document)
+        try LoveseatError.ofInput {
+            for (path, new) in changes { try path.set(new, in: &value) }
+            document.properties = value.object ?? [:]
+            try collection.save(&document)
+        }
         try Output.standard.line(document.revisionID?.text ?? "")
         try database.close()
     }

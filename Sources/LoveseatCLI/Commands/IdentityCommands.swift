@@ -47,6 +47,7 @@ struct CreateIdentity: ParsableCommand {
         guard (1...36_500).contains(days) else {
             throw LoveseatError(.invalidParameter, "--days is \(days): use 1 to 36500")
         }
+        try Identities.require(unused: label)
         var attributes = [certAttrCommonName: commonName ?? label]
         attributes[certAttrOrganization] = organization
         attributes[certAttrHostname] = dns?.listItems.joined(separator: ",")
@@ -132,7 +133,10 @@ struct ImportIdentity: ParsableCommand {
     @OptionGroup var quieting: QuietOption
     @Argument(help: "The file: .p12, or PEM with the certificates.") var file: String
     @Option(help: "The PEM file with the key, if it is a separate one.") var key: String?
-    func run() throws { _ = try Identities.read(certificates: file, key: key, label: label) }
+    func run() throws {
+        try Identities.require(unused: label)
+        _ = try Identities.read(certificates: file, key: key, label: label)
+    }
 }
 
 struct ExportIdentity: ParsableCommand {

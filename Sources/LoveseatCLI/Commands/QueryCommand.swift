@@ -46,7 +46,7 @@ struct QueryCommand: AsyncParsableCommand {
     func run() async throws {
         if live { Signals.begin() }
         let database = try argument.read()
-        var query = try database.createQuery(query)
+        var query = try database.query(query)
         for parameter in parameters { try query.parameters.add(parameter) }
         if explain {
             try Output.standard.lines(try query.explain())

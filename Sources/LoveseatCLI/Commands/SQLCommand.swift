@@ -154,7 +154,7 @@ final class QueryShell {
 
     /// Creates a query, and sets those of the parameters that occur in it.
     private func query(_ text: String) throws -> Query {
-        var query = try database.createQuery(text)
+        var query = try database.query(text)
         for name in query.parameterNames { query.parameters[name.text] = parameters.values[name.text] }
         return query
     }

@@ -108,6 +108,6 @@ final class AccessFile: Sendable {
     }
 
     private static func mistake(_ path: String, _ what: String) -> LoveseatError {
-        LoveseatError(.invalidParameter, "the access file \(path): \(what)")
+        LoveseatError(.invalidJSON, "the access file \(path): \(what)")
     }
 }

@@ -56,7 +56,7 @@ enum Secret {
 
     private static func text(of file: String) throws -> String {
         guard let text = String(bytes: try OptionFile.contents(file), encoding: .utf8) else {
-            throw LoveseatError(.cantOpenFile, "cannot read \(file): its text is not UTF-8")
+            throw LoveseatError(.invalidJSON, "cannot read \(file): its text is not UTF-8")
         }
         return text
     }

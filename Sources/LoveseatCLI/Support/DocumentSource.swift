@@ -130,7 +130,7 @@ struct DocumentSource {
         let kind = isKeyed ? "object" : "array"
         guard let found = array.map({ root[$0] }) ?? root, found.kind == (isKeyed ? .object : .array) else {
             throw LoveseatError(
-                .invalidParameter,
+                .invalidJSON,
                 "\(name) has no \(kind)\(array.map { " \"\($0)\"" } ?? "")"
             )
         }

@@ -17,7 +17,7 @@ struct FileSource {
         if path == "-" {
             file = .standardInput
         } else {
-            if let reason = Self.folder(path) { throw LoveseatError(.invalidParameter, reason) }
+            if let reason = Self.folder(path) { throw LoveseatError(.cantOpenFile, reason) }
             file = try OptionFile.handle(path)
         }
         // A file whose length is not known, as one that was removed meanwhile, is read without a share.

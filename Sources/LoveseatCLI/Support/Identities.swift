@@ -20,6 +20,18 @@ enum Identities {
         return try labelled(text)
     }
 
+    /// Checks that a label is free.
+    ///
+    /// - Throws: `cannotCreate` if it is not. A store reports that as `crypto`, like all else.
+    static func require(unused label: String) throws {
+        if try TLSIdentity.labels(in: store).contains(where: { $0.isExactly(label) }) {
+            throw LoveseatError(
+                .cannotCreate,
+                "an identity \"\(label)\" exists already: delete it first, or use another label"
+            )
+        }
+    }
+
     static func labelled(_ label: String) throws -> TLSIdentity {
         guard let identity = try TLSIdentity.identity(withLabel: label, in: store) else {
             throw LoveseatError(

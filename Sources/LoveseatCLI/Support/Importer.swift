@@ -53,20 +53,18 @@ struct Importer {
         try finishBlob()
         var collection = collection
         if hasReserved {
-            if let path = element["_collection"] { collection = try self.collection(path.string) }
+            if let path = element["_collection"] { collection = try self.collection(path.string, place) }
             if element["_documents"]?.int == 0 { return }
             if element["_index"] != nil { return try addIndex(element, in: collection, place) }
             guard element["_rev"] == nil else {
                 throw LoveseatError(
-                    .invalidParameter,
+                    .invalidJSON,
                     "\(place): a \"_rev\" belongs to replication: import what a CouchDB printed with --from-couchdb, or remove it"
                 )
             }
         }
         let document: ImportedDocument
-        do { document = try ImportedDocument(id: try id(of: item), element) } catch {
-            throw LoveseatError(error.code, "\(place): \(error.message)")
-        }
+        do { document = try ImportedDocument(id: try id(of: item), element) } catch { throw error.at(place) }
         waiting.append(
             Waiting(collection: collection, document: document, element: element, place: place)
         )
@@ -79,7 +77,7 @@ struct Importer {
         if let idField {
             guard idField == "_id" || element["_id"] == nil else {
                 throw LoveseatError(
-                    .invalidParameter,
+                    .invalidJSON,
                     "it has an \"_id\" beside \"\(idField)\": names that begin with _ cannot be properties"
                 )
             }
@@ -130,15 +128,17 @@ struct Importer {
         try save(replaces: true)
     }
 
-    private mutating func collection(_ path: String?) throws -> Loveseat.Collection {
+    private mutating func collection(_ path: String?, _ place: String) throws -> Loveseat.Collection {
         guard let path else { return collection }
         if let known = others[ExactText(path)] { return known }
-        let name = try path.collectionName
-        let made =
-            try transaction?.createCollection(name: name.name, scope: name.scope)
-            ?? database.createCollection(name: name.name, scope: name.scope)
-        others[ExactText(path)] = made
-        return made
+        do {
+            let name = try path.collectionName
+            let made =
+                try transaction?.createCollection(name: name.name, scope: name.scope)
+                ?? database.createCollection(name: name.name, scope: name.scope)
+            others[ExactText(path)] = made
+            return made
+        } catch let error as LoveseatError { throw error.at(place) }
     }
 
     /// Saves the documents that wait. `replaces`: also those that are here with other properties, which otherwise wait for the end.
@@ -161,7 +161,7 @@ struct Importer {
                     if outcome == .saved, saved.starts[item.collection] == nil {
                         saved.starts[item.collection] = start
                     }
-                } catch { throw LoveseatError(error.code, "\(item.place): \(error.message)") }
+                } catch { throw error.at(item.place) }
             }
             return saved
         }
@@ -204,7 +204,7 @@ struct Importer {
             do throws(LoveseatError) { try transaction.createIndex(imported: element, in: collection) } catch
             {
                 guard error.code == .invalidQuery || error.code == .invalidParameter else {
-                    throw LoveseatError(error.code, "\(place): \(error.message)")
+                    throw error.at(place)
                 }
                 Output.remark("loveseat: \(place): the index is not created: \(error.message)")
             }
@@ -250,6 +250,13 @@ struct Importer {
     private mutating func finishBlob() throws {
         try blob?.finish()
         blob = nil
+    }
+}
+
+extension LoveseatError {
+    /// The error with the place in a file at which it occurred.
+    fileprivate func at(_ place: String) -> LoveseatError {
+        LoveseatError(ofInput.code, "\(place): \(message)")
     }
 }
 

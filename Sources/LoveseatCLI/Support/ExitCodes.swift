@@ -1,0 +1,62 @@
+import Foundation
+import Loveseat
+
+extension LoveseatError.Code {
+    /// A thing that a command would create exists already, or the file that it would write to cannot be created. Only the command line
+    /// has this code.
+    static let cannotCreate = LoveseatError.Code(-73)
+}
+
+extension LoveseatError {
+    /// The codes of sysexits.h, as `loveseat --help` lists them.
+    var exitCode: Int32 {
+        switch code {
+        case .notFound, .missingIndex, .unknownHost, .httpNotFound, .cantOpenFile: 66
+        case .badDocID, .invalidJSON, .decodingError, .encodingError, .corruptData, .corruptRevisionData,
+            .unreadableDatabase, .databaseTooNew, .badRevisionID, .conflict, .crypto, .unexpectedError:
+            65
+        case .invalidParameter, .invalidURL, .unsupported, .invalidQuery, .invalidQueryParameter: 64
+        case .cannotCreate: 73
+        case .busy: 75
+        // 10507: the peer's disk is full.
+        case .ioError, .notWriteable, LoveseatError.Code(10_507): 74
+        case .httpAuthRequired, .httpForbidden, .httpProxyAuthRequired, .tlsCertExpired, .tlsCertUntrusted,
+            .tlsClientCertRequired, .tlsClientCertRejected, .tlsCertUnknownRoot:
+            77
+        case .remoteError, .webSocketProtocolError: 76
+        case .assertionFailed: 70
+        default:
+            switch code.domain {
+            case .posix where code.value == Int(EACCES) || code.value == Int(EPERM): 77
+            case .posix where code.value == Int(EADDRINUSE): 75
+            case .posix where [ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG].contains(Int32(code.value)): 66
+            case .posix where [ENOSPC, EIO, EROFS].contains(Int32(code.value)): 74
+            // A statement that refuses a value, and a value of the wrong kind.
+            case .sqlite where [1, 20].contains(code.value & 0xFF): 65
+            case .sqlite: 74
+            default: 69
+            }
+        }
+    }
+
+    /// The same error, of text or a document that a command was given: what is not allowed in it is bad input (65), and not wrong usage
+    /// (64).
+    var ofInput: LoveseatError { code == .invalidParameter ? LoveseatError(.invalidJSON, message) : self }
+
+    /// Runs a closure that saves what a command was given.
+    ///
+    /// - Throws: ``ofInput``
+    @discardableResult
+    static func ofInput<Result>(_ body: () throws -> Result) throws -> Result {
+        do { return try body() } catch let error as LoveseatError { throw error.ofInput }
+    }
+}
+
+extension Database {
+    /// Creates a query, and throws `notFound` if it names a collection that does not exist.
+    func query(_ text: String) throws -> Query {
+        do throws(LoveseatError) { return try createQuery(text) } catch
+            where error.code == .invalidQuery && error.message.hasPrefix("No such collection: ")
+        { throw LoveseatError(.notFound, error.message) }
+    }
+}
