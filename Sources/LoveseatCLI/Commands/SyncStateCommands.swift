@@ -58,10 +58,15 @@ struct Pending: AsyncParsableCommand {
 struct Conflicts: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract:
-            "List documents with conflicts, each with the revisions that contend, the current one first.",
+            "List documents with conflicts: every document with more than one live leaf that nobody gave up.",
         discussion: """
-            A conflict that waits for the app's resolver is resolved by the next `pull` or `sync`. Branches that peers of CouchDB's wire keep \
-            stay until somebody ends the conflict, for example with `resolve`. `revs` shows all revisions of a document.
+            Prints the collection, the document's ID, the state, the current revision, and the other leaves, the highest first. A document \
+            whose current revision is a deletion is listed, too, if it has a live leaf.
+
+            The state is "waiting" if a pulled revision waits for the app's resolver, which the next `pull` or `sync` asks; "kept" if peers of \
+            CouchDB's wire keep the branches, until somebody ends the conflict; or "decided" if all Loveseats show the same revision by \
+            their rule, and the others are only kept until the next edit. `resolve` ends a conflict in any state, and `get --rev` shows \
+            another leaf. `revs` shows all revisions of a document.
             """
     )
     @OptionGroup var argument: DatabaseArgument
@@ -71,14 +76,16 @@ struct Conflicts: AsyncParsableCommand {
     func run() async throws {
         let database = try argument.read()
         for collection in try database.collections(named: []) {
-            for (id, revisions) in try collection.contendingRevisions() {
+            for document in try collection.contentions(includingDecided: true) {
+                let (id, state) = (document.id, document.state.rawValue)
+                let revisions = document.revisions.map(\.text)
                 if json {
                     try Output.standard.line([
                         "collection": .string(collection.fullName), "id": .string(id),
-                        "revisions": .array(revisions.map { .string($0.text) }),
+                        "state": .string(state), "revisions": .array(revisions.map { .string($0) }),
                     ])
                 } else {
-                    try Output.standard.fields([collection.fullName, id] + revisions.map(\.text))
+                    try Output.standard.fields([collection.fullName, id, state] + revisions)
                 }
             }
         }

@@ -48,20 +48,52 @@ extension Collection {
         }
     }
 
-    /// The documents with revisions that contend, in order of their IDs, each with those revisions, the current one first.
+    /// A document with revisions that contend.
+    package struct Contention: Hashable, Sendable {
+        /// What becomes of the revisions that are not the current one.
+        package enum State: String, Sendable {
+            /// They wait for the app's resolver.
+            case waiting
+            /// Peers of CouchDB's wire keep them, until somebody ends the conflict.
+            case kept
+            /// They lost by the rule between Loveseats, and stay until the next edit (docs/decisions/0001).
+            case decided
+        }
+
+        package let id: String
+        package let state: State
+        /// The current one first, then the others, the highest first.
+        package let revisions: [RevisionID]
+    }
+
+    /// The documents with revisions that contend, in order of their IDs: live leaves beside the current revision that nobody gave up.
     ///
-    /// This reads all documents that have more than one branch. Damaged ones are left out: `check` names them.
-    package func contendingRevisions() throws -> [(id: String, revisions: [RevisionID])] {
-        var found: [(id: String, revisions: [RevisionID])] = []
+    /// This reads all documents that have more than one branch. Damaged ones are left out: `check` names them. `includingDecided`: also
+    /// those of which the rule between Loveseats has chosen one.
+    package func contentions(includingDecided: Bool) throws -> [Contention] {
+        var found: [Contention] = []
         try openStore().read { view in
             try view.branched(in: handle) { record in
                 guard let tree = try? record.tree() else { return true }
-                let contending = tree.contending.map(\.id)
-                if !contending.isEmpty { found.append((record.id, [record.revision] + contending)) }
+                let isDecided = tree.pending.isEmpty && !tree.keepsBranches
+                let others = isDecided ? (includingDecided ? tree.losing : []) : tree.contending
+                if others.isEmpty { return true }
+                found.append(
+                    Contention(
+                        id: record.id,
+                        state: isDecided ? .decided : tree.pending.isEmpty ? .kept : .waiting,
+                        revisions: [record.revision] + others.map(\.id)
+                    )
+                )
                 return true
             }
         }
         return found.sorted { $0.id.bytesPrecede($1.id) }
+    }
+
+    /// The newest live revisions of all branches of a document.
+    package func liveLeaves(of id: String) throws -> [RevisionID] {
+        try revisions(of: id).filter { $0.flags.contains("leaf") && !$0.flags.contains("deleted") }.map(\.id)
     }
 }
 
@@ -75,5 +107,13 @@ extension RevisionTree {
         return (pending + branches.filter { !$0.isDeleted }).filter { $0.id != current }.sorted {
             $0.id > $1.id
         }
+    }
+
+    /// The live revisions that lost by the rule between Loveseats and were not given up, the highest first. A copy is not another one.
+    fileprivate var losing: [Node] {
+        guard !isLine, let current else { return [] }
+        let winner = original(current.id)
+        return open(among: candidates).filter { $0.original != winner && !$0.node.isDeleted }.map(\.node)
+            .sorted { $0.id > $1.id }
     }
 }

@@ -29,7 +29,7 @@ extension Database {
             documents: totals.documents,
             tombstones: totals.tombstones,
             bytes: totals.bytes,
-            conflicts: try collection.contendingRevisions().count
+            conflicts: try collection.contentions(includingDecided: false).count
         )
     }
 

@@ -36,7 +36,7 @@ extension DocumentPositions {
         switch filter {
         case .prefix(let prefix): return try await landmarks(prefix, in: collection)
         case .conflicts:
-            let ids = try await Reading.run { try collection.contendingRevisions().map(\.id) }
+            let ids = try await Reading.run { try collection.contentions(includingDecided: false).map(\.id) }
             return Self(
                 kind: .ids(Array(ids.prefix(maximumIDs))),
                 count: min(ids.count, maximumIDs),
