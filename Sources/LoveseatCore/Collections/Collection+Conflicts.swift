@@ -50,7 +50,7 @@ extension Collection {
 
     /// A document with revisions that contend.
     package struct Contention: Hashable, Sendable {
-        /// What becomes of the revisions that are not the current one.
+        /// The state of the revisions other than the current one.
         package enum State: String, Sendable {
             /// They wait for the app's resolver.
             case waiting
