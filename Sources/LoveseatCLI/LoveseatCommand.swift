@@ -19,7 +19,7 @@ struct LoveseatCommand: AsyncParsableCommand {
                 --pin FINGERPRINT --continuous
 
             EXIT CODES
-              0 done · 1 some documents could not be replicated · 64 wrong usage · 65 bad input or data · 66 no such \
+              0 done · 1 some documents could not be replicated, or are in conflict with the peer's · 64 wrong usage · 65 bad input or data · 66 no such \
             database, collection, document, index, file or host · 69 the peer cannot be reached, or ended the connection · 70 a bug · 73 \
             it exists already, or the output file cannot be created · 74 the disk failed · 75 in use, try later · 76 the peer violated the protocol · 77 refused: \
             password, permission or certificate · 130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was \

@@ -43,6 +43,23 @@ struct ConflictCommandTests {
         #expect(try folder.run("conflicts", "there").lines.isEmpty)
     }
 
+    @Test func `a push of a version that the peer stores beside its own did not fail, and says how to agree`()
+        throws
+    {
+        let mine = try revision("here")
+        let push = try folder.run("push", "here", "--local-db", "there", "--json")
+        #expect(push.status == 1)
+        let counts = try JSONValue(parsing: push.output)
+        #expect(counts["failed"] == 0)
+        #expect(counts["inConflict"] == 1)
+        #expect(push.errors.contains("was stored at the peer"), "\(push.errors)")
+        #expect(!push.errors.contains("cannot push"), "\(push.errors)")
+        #expect(try folder.run("conflicts", "there").lines.first?.hasSuffix("\t\(mine)") == true)
+        #expect(try folder.run("pull", "here", "--local-db", "there").status == 0)
+        #expect(try folder.run("push", "here", "--local-db", "there").status == 0)
+        #expect(try revision("here") == revision("there"))
+    }
+
     @Test func `an edit that lost to a deletion is listed`() throws {
         try folder.run("rm", "there", "d")
         let mine = try revision("here")

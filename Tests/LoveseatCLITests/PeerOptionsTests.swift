@@ -108,7 +108,7 @@ struct PeerOptionsTests {
         #expect(quiet.errors.contains("loveseat.network"))
         #expect(!quiet.errors.contains("loveseat.replicator"))
         #expect(try folder.run("push", "a", server.url, "--log", "nothing=debug").status == 64)
-        #expect(try folder.run("why", "a", "d", server.url).output.hasPrefix("refused:"))
+        #expect(try folder.run("why", "a", "d", server.url).output.hasPrefix("in-conflict:"))
         #expect(try folder.run("conflicts", "a").output == "")
         #expect(try folder.run("sync", "a", server.url).status == 0)
         #expect(try folder.run("why", "a", "d", server.url).output.hasPrefix("up-to-date:"))

@@ -80,4 +80,6 @@ struct Disagreement: Hashable {
     var isFetchable = false
     /// The peer has the document and does not show it: it was fetched by its ID, and did not come.
     var isUnseen = false
+    /// The peer, a Loveseat, stored the revision beside its current one.
+    var isStored = false
 }

@@ -81,9 +81,12 @@ extension PushSession {
 
     func conflict(_ change: LocalChange) -> LoveseatError {
         let name = "document \"\(change.documentID)\""
+        let entry = disagreements[ExactText(change.documentID)]
+        // A session that pulls, too, would have fetched the peer's version.
+        if entry?.isStored == true, entry?.isUnseen != true, !pulls { return .storedBeside(name) }
         return LoveseatError(
             .httpConflict,
-            disagreements[ExactText(change.documentID)]?.isUnseen == true
+            entry?.isUnseen == true
                 ? "\(name) is not taken: the peer has a document of this name that this user may not see"
                     + ", or that the filter leaves out"
                 : "\(name) conflicts with another revision at the peer"
@@ -168,6 +171,7 @@ extension PushSession {
         _ effects: inout SessionEffects
     ) {
         let (id, change) = (document.id, document.change)
+        let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
         let hearing = effects.ask {
             try $0.hear(knowledge, of: id, current: current, takesContent: pulls, in: collection)
         }
@@ -177,12 +181,14 @@ extension PushSession {
         case .isBehind: return finish(document, synced: parcel.revision, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
-            disagreements[ExactText(id), default: Disagreement()].isFetchable = true
+            var entry = disagreements[ExactText(id)] ?? Disagreement()
+            entry.isFetchable = true
+            entry.isStored = theirs.node(parcel.revision) != nil
+            disagreements[ExactText(id)] = entry
             return park(document, &effects)
         case nil: return
         }
         // A revision at the peer that descends from this one has it below: it was there before.
-        let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
         let wasThere = parcel.revision != current && theirs.isAncestor(parcel.revision, of: current)
         if !wasThere { report(change, nil, &effects) }
         finish(document, synced: nil, isDocument: !wasThere, &effects)

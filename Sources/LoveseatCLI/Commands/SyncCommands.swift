@@ -129,7 +129,7 @@ struct SyncOptions: ParsableArguments {
         if let interruption { throw ExitCode(128 + interruption) }
         // A continuous replication tries failed documents again until it is ended.
         // Documents that the peer refused in earlier runs count as well: the peer lacks them, and would refuse them again.
-        if counts.failed + counts.refusedEarlier > 0, !continuous { throw ExitCode(1) }
+        if counts.failed + counts.inConflict + counts.refusedEarlier > 0, !continuous { throw ExitCode(1) }
     }
 
     /// Lets `loveseat top` and the inspector see a continuous replication, which goes on without that if it is not possible.
@@ -241,7 +241,9 @@ struct SyncOptions: ParsableArguments {
         private var leftOut: Swift.Set<ExactText> = []
 
         /// Documents whose last attempt in this run failed.
-        var failed: Int { failures.count }
+        var failed: Int { failures.count - inConflict }
+        /// Documents that the peer stored beside a version of its own, which was not pulled.
+        var inConflict: Int { failures.values.count { $0.pull == nil && $0.push?.isStoredAtPeer == true } }
         /// Documents that the peer refused for good in this run, which are among the failed ones.
         var refused: Int { failures.values.count { $0.push?.isFinalRefusal == true } }
         /// Pulled documents that a filter leaves out, and that did not fail in another way.
@@ -278,10 +280,11 @@ struct SyncOptions: ParsableArguments {
             for document in event.documents {
                 counts.add(document, isPush: event.isPush)
                 guard let error = document.error, error != .rejectedByPullFilter else { continue }
-                let verb = event.isPush ? "push" : "pull"
-                Output.remark(
-                    "loveseat: cannot \(verb) \(document.scope).\(document.collection)/\(document.id): \(error.message)"
-                )
+                let name = "\(document.scope).\(document.collection)/\(document.id)"
+                let problem =
+                    error.isStoredAtPeer
+                    ? "conflict in" : event.isPush ? "cannot push" : "cannot pull"
+                Output.remark("loveseat: \(problem) \(name): \(error.message)")
             }
         }
         return counts
@@ -291,7 +294,8 @@ struct SyncOptions: ParsableArguments {
         if json {
             try Output.standard.line([
                 "pushed": JSONValue(counts.pushed), "pulled": JSONValue(counts.pulled),
-                "failed": JSONValue(counts.failed), "takenAway": JSONValue(counts.takenAway),
+                "failed": JSONValue(counts.failed), "inConflict": JSONValue(counts.inConflict),
+                "takenAway": JSONValue(counts.takenAway),
                 "excluded": JSONValue(counts.excluded),
                 "refusedEarlier": JSONValue(counts.refusedEarlier), "interrupted": .bool(interruption != nil),
                 "bytes": JSONValue(status.progress.completed),
@@ -306,6 +310,9 @@ struct SyncOptions: ParsableArguments {
             if counts.takenAway > 0 { parts.append("\(counts.takenAway) taken away") }
             if counts.excluded > 0 { parts.append("\(counts.excluded) left out by the filter") }
             parts.append("\(counts.failed) failed")
+            if counts.inConflict > 0 {
+                parts.append("\(counts.inConflict) in conflict (`sync` or `pull` fetches the peer's version)")
+            }
             if counts.refusedEarlier > 0 {
                 parts.append("\(counts.refusedEarlier) refused earlier (`pending --refused` lists them)")
             }

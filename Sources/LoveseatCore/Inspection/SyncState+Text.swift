@@ -11,7 +11,7 @@ extension SyncState {
         case .inConflict: "in-conflict"
         case .notListed: "not-listed"
         case .filtered: "filtered"
-        case .refused: "refused"
+        case .refused(let error): error.isStoredAtPeer ? "in-conflict" : "refused"
         case .notPulled: "not-pulled"
         case .notPushed: "not-pushed"
         case .expired: "expired"
@@ -31,6 +31,7 @@ extension SyncState {
         case .filtered: "the filter keeps it here"
         case .refused(let error) where error.isFinalRefusal:
             "the peer refused the current revision: \(error.message); it is sent again when it changes, or with --reset"
+        case .refused(let error) where error.isStoredAtPeer: "\(error.message), with `pull` or `sync`"
         case .refused(let error):
             "the last attempt to push it failed: \(error.message); `push` or `sync` tries again"
         case .notPulled(let error):

@@ -146,6 +146,17 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     /// have it, or does not take so large a document.
     package var isFinalRefusal: Bool { code == .httpForbidden || code == Code(10_413) }
 
+    /// The error for a pushed document that the peer stored, while its own version stays the current one.
+    package static func storedBeside(_ document: String) -> LoveseatError {
+        LoveseatError(.httpConflict, document + besideOwn)
+    }
+
+    private static let besideOwn =
+        " was stored at the peer, where another version of it is current and conflicts with it: pull that one"
+
+    /// Whether the peer stored a pushed document all the same. The message says so, too, since errors of documents are kept as text.
+    package var isStoredAtPeer: Bool { code == .httpConflict && message.hasSuffix(Self.besideOwn) }
+
     /// The kind of the error.
     public let code: Code
     /// A sentence for people that names the document, file or address, and says what to do. It may change between
