@@ -60,6 +60,32 @@ struct ConflictCommandTests {
         #expect(try revision("here") == revision("there"))
     }
 
+    @Test
+    func `revisions may be abbreviated, and what does not name one is answered with those that there are`()
+        throws
+    {
+        let (mine, theirs) = (try revision("here"), try revision("there"))
+        #expect(try folder.run("sync", "here", "--local-db", "there").status == 0)
+        #expect(
+            try folder.run("get", "here", "d", "--rev", String(mine.prefix(9)), "--raw").lines == [
+                #"{"n":4}"#
+            ]
+        )
+        let unknown = try folder.run("resolve", "here", "d", "--keep", "9-ab")
+        #expect(unknown.status == 65)
+        for leaf in [mine, theirs] { #expect(unknown.errors.contains(leaf), "\(unknown.errors)") }
+        let wrong = try folder.run("resolve", "here", "d", "--keep", "new")
+        #expect(wrong.status == 65)
+        #expect(wrong.errors.contains("nor the beginning of one"), "\(wrong.errors)")
+        #expect(try folder.run("get", "here", "d", "--rev", "9-ab").status == 66)
+        #expect(try folder.run("resolve", "here", "d", "--keep", String(mine.prefix(6))).status == 0)
+        #expect(try folder.run("get", "here", "d", "--raw").lines == [#"{"n":4}"#])
+        // Both sides have made a second revision.
+        let several = try folder.run("get", "here", "d", "--rev", "2-")
+        #expect(several.status == 65)
+        #expect(several.errors.contains("several"), "\(several.errors)")
+    }
+
     @Test func `an edit that lost to a deletion is listed`() throws {
         try folder.run("rm", "there", "d")
         let mine = try revision("here")

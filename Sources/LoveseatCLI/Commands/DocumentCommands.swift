@@ -97,15 +97,14 @@ struct Get: ParsableCommand {
         abstract: "Print a document.",
         discussion: """
             EXAMPLE
-              loveseat get trips tower \\
-                --rev 2-9f86d081884c7d659a2feaa0c55ad015a3bf4f1b
+              loveseat get trips tower --rev 2-9f86
             """
     )
 
     @OptionGroup var options: CollectionOptions
     @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
-    @Option(help: "A revision other than the current one, if it is still kept.")
+    @Option(help: "A revision other than the current one, if it is still kept. \(RevisionArgument.help)")
     var rev: String?
     @Flag(help: "Print the document as stored, instead of indented and sorted.")
     var raw = false
@@ -114,8 +113,10 @@ struct Get: ParsableCommand {
         let (database, collection) = try options.read()
         let text: JSONText
         if let rev {
-            guard let revision = RevisionID(rev) else {
-                throw LoveseatError(.badRevisionID, "\"\(rev)\" is not a revision ID: see `loveseat revs`")
+            let known = try collection.revisions(of: id).map(\.id)
+            let hint = "revs"
+            guard let revision = try RevisionArgument.revision(rev, of: id, among: known, hint: hint) else {
+                throw LoveseatError(.notFound, "\"\(id)\" has no revision \(rev): see `loveseat \(hint)`")
             }
             text = try collection.body(of: id, revision: revision)
         } else {

@@ -97,7 +97,8 @@ struct Resolve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "End a document's conflict: keep one revision, and give up the others.",
         discussion: """
-            `conflicts` lists the revisions. Prints the current revision afterwards. Works beside `serve`, too.
+            `conflicts` lists the revisions. Any live leaf can be kept, also one that lost by the rule between Loveseats: it becomes the \
+            current one. Prints the current revision afterwards. Works beside `serve`, too.
 
             EXAMPLE
               loveseat resolve trips lisbon --keep 3-a1b2
@@ -106,12 +107,20 @@ struct Resolve: AsyncParsableCommand {
     @OptionGroup var options: CollectionOptions
     @Argument(help: "The document's ID.", completion: .documentID)
     var id: String
-    @Option(help: "The revision to keep.")
+    @Option(help: "The revision to keep. \(RevisionArgument.help)")
     var keep: String
 
     func run() async throws {
-        guard let revision = RevisionID(keep) else {
-            throw LoveseatError(.badRevisionID, "\"\(keep)\" is not a revision ID: see `loveseat conflicts`")
+        let (database, collection) = try options.read()
+        let leaves = try collection.liveLeaves(of: id)
+        try await database.close()
+        let found = try RevisionArgument.revision(keep, of: id, among: leaves, hint: "conflicts")
+        guard let revision = found else {
+            let list = leaves.map(\.text).joined(separator: ", ")
+            throw LoveseatError(
+                .conflict,
+                "\"\(id)\" has no live leaf \(keep): \(list.isEmpty ? "it is deleted" : "keep one of \(list)")"
+            )
         }
         let edit = InspectorEdit(
             collection: try options.name(),

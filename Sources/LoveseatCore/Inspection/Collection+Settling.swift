@@ -18,12 +18,17 @@ extension Collection {
         return try DocumentStore.wrapping {
             try store.write(within: database.config.busyTimeout) { transaction in
                 guard let record = try transaction.record(id, in: handle) else { throw notFound(id) }
-                guard let node = try record.tree().leaves.first(where: { $0.id == leaf }), !node.isDeleted,
-                    node.body != nil
+                guard let node = try record.tree().leaves.first(where: { $0.id == leaf }), !node.isDeleted
                 else {
                     throw LoveseatError(
                         .conflict,
                         "revision \(leaf) of \"\(id)\" cannot be kept: it is not the newest of its branch any more"
+                    )
+                }
+                guard node.body != nil else {
+                    throw LoveseatError(
+                        .conflict,
+                        "revision \(leaf) of \"\(id)\" cannot be kept: its content is not here; pull it from a peer that has it"
                     )
                 }
                 return try transaction.settle(record, in: handle, keeping: leaf, edit: edited)
