@@ -91,6 +91,57 @@ struct SecureSyncTests {
         #expect(server.interrupt() == 0)
     }
 
+    @Test(arguments: [
+        (#"{"ana": "read","#, 1, "invalid JSON"), ("[]", 1, "it must be a JSON object"),
+        (#"{"a": "read",\n "a": "write"}"#, 2, "a key occurs twice"),
+        (#"{"ana":\n "all"}"#, 2, #""none", "read" or "write""#),
+        (#"{"ana": {\n"no such": "read"}}"#, 2, "use scope.collection"),
+        (#"{"ana": {\n"a": "read",\n"_default.a": "read"}}"#, 3, "two rules"),
+        (#"{"ana": {"access": "read", "if": "x"}}"#, 1, #"{"*": {"access""#),
+        (#"{"ana": {\n"*": {"access": "read"}}}"#, 2, #"needs an "if""#),
+        (#"{"ana": {"*": {\n"if": "x"}}}"#, 1, #"needs an "access""#),
+        (#"{"ana": {"*": {"access": "read",\n\n"if": "a = 1 and b = 2"}}}"#, 3, "one condition"),
+        (#"{"ana": {"*": {"access": "read",\n"if": "x",\n"else": "none"}}}"#, 3, #"not "else""#),
+    ]) func `a mistake in an access file is named with its line and what to write`(
+        _ text: String,
+        _ line: Int,
+        _ advice: String
+    ) throws {
+        try folder.run("create", "b")
+        try folder.write(text.replacing("\\n", with: "\n"), to: "access.json")
+        let outcome = try run("serve", "b", "--access", "access.json")
+        #expect(outcome.status == 65, "\(outcome.errors)")
+        #expect(
+            outcome.errors.contains("the access file access.json, line \(line), column "),
+            "\(outcome.errors)"
+        )
+        #expect(outcome.errors.contains(advice), "\(outcome.errors)")
+    }
+
+    @Test func `the access file of the documentation works`() throws {
+        let page = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../docs/command-line.md"
+        )
+        let parts = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```")
+        let example = try #require(parts.first { $0.hasPrefix("json\n") })
+        try folder.run("create", "a", "--collections", "travel.sights,travel.notes")
+        try folder.run("put", "a", "mine", #"{"owner":"bob"}"#, "-c", "travel.notes")
+        try folder.run("put", "a", "private", "{}")
+        try folder.write(String(example.dropFirst(5)), to: "access.json")
+        let server = try folder.serveSecurely(
+            "a",
+            ["--user", "bob", "--access", "access.json"],
+            environment: environment
+        )
+        try folder.run("create", "b", "--collections", "travel.sights,travel.notes")
+        let options = ["--user", "bob", "--pin", server.pin, "--collections", "travel.sights,travel.notes"]
+        let sync = try folder.run(["sync", "b", server.url] + options, environment: environment)
+        #expect(sync.status == 0, "\(sync.errors)")
+        #expect(try folder.run("ls", "b", "-c", "travel.notes").lines == ["mine"])
+        #expect(try folder.run("ls", "b").lines.isEmpty)
+        #expect(server.interrupt() == 0)
+    }
+
     @Test func `lists that name nothing are wrong usage`() throws {
         try folder.run("create", "b")
         for option in ["--doc-ids", "--channels"] {

@@ -57,7 +57,7 @@ struct Serve: AsyncParsableCommand {
     var paired = false
     @Option(
         help: ArgumentHelp(
-            "A JSON file with the rights of each peer, by its user name, the name of `pair show --name`, its certificate's common name with --client-ca, or its fingerprint: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. Read again at SIGHUP."
+            "A JSON file with the rights of each peer, by its user name, the name of `pair show --name`, its certificate's common name with --client-ca, or its fingerprint: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. docs/command-line.md describes the format. Read again at SIGHUP."
         )
     )
     var access: String?

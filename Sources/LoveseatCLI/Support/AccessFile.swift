@@ -2,17 +2,9 @@ import Foundation
 import Loveseat
 import Synchronization
 
-/// The policy of `serve --access`: a JSON file that says what each peer may do, read again at SIGHUP. A peer is named by its
-/// certificate's fingerprint, or by ``PeerIdentity/name``, which it cannot choose.
-///
-/// ```json
-/// { "ana": "write",
-///   "bob": { "travel.sights": "read",
-///            "travel.notes": { "access": "write", "if": "owner = \"bob\"", "otherwise": "read" } },
-///   "*": "none" }
-/// ```
+/// The policy of `serve --access`: a JSON file that says what each peer may do, read again at SIGHUP. `docs/command-line.md` describes it.
 final class AccessFile: Sendable {
-    private struct Rule {
+    fileprivate struct Rule {
         let access: DocumentAccess
         let condition: FilterExpression?
         let otherwise: DocumentAccess
@@ -21,7 +13,7 @@ final class AccessFile: Sendable {
         var highestAccess: DocumentAccess { max(access, otherwise) }
     }
 
-    private typealias Rules = [ExactText: [ExactText: Rule]]
+    fileprivate typealias Rules = [ExactText: [ExactText: Rule]]
 
     private let path: String
     private let rules: Mutex<Rules>
@@ -56,58 +48,97 @@ final class AccessFile: Sendable {
 
     // MARK: Reading
 
-    private static func read(_ path: String) throws -> Rules {
-        let data = try OptionFile.contents(path)
-        let json: JSONValue
-        do throws(JSONError) { json = try JSONElement(scanning: Array(data)).value } catch {
-            throw LoveseatError(error, in: "the access file \(path)")
+    private static func read(_ path: String) throws -> Rules { try AccessFileReader(path).rules() }
+}
+
+/// Reads an access file. Every mistake is named with its line, and with what to write instead.
+private struct AccessFileReader {
+    private let path: String
+    private let text: [UInt8]
+
+    init(_ path: String) throws {
+        self.path = path
+        text = Array(try OptionFile.contents(path))
+    }
+
+    func rules() throws -> AccessFile.Rules {
+        let json: JSONElement
+        do throws(JSONError) {
+            json = try JSONElement(scanning: text, limits: JSONLimits(refusesDuplicateKeys: true))
+        } catch { throw LoveseatError(error, in: text, of: "the access file \(path)") }
+        guard json.kind == .object else {
+            throw mistake(json, #"it must be a JSON object, such as {"ana": "write", "*": "none"}"#)
         }
-        guard case .object(let peers) = json else { throw mistake(path, "it is not a JSON object") }
-        var rules: Rules = [:]
-        for (peer, value) in peers {
-            guard case .object(let collections) = value else {
-                rules[ExactText(peer)] = ["*": try rule(value, path)]
-                continue
-            }
-            var own: [ExactText: Rule] = [:]
-            for (name, rule) in collections {
-                own[ExactText(name == "*" ? name : try name.collectionName.fullName)] = try Self.rule(
-                    rule,
-                    path
+        var rules: AccessFile.Rules = [:]
+        for (peer, value) in json.members { rules[ExactText(peer)] = try collections(value, of: peer) }
+        return rules
+    }
+
+    /// The rules of a peer: one for all collections, or one for each.
+    private func collections(_ value: JSONElement, of peer: String) throws -> [ExactText: AccessFile.Rule] {
+        guard value.kind == .object else { return ["*": try rule(value)] }
+        if value["if"] != nil || value["otherwise"] != nil {
+            throw mistake(
+                value,
+                #"a rule with a condition is for a collection, or for "*": write {"*": {"access": …, "if": …}}"#
+            )
+        }
+        var rules: [ExactText: AccessFile.Rule] = [:]
+        for (name, value) in value.members {
+            guard let collection = name == "*" ? name : CollectionName(path: name)?.fullName else {
+                throw mistake(
+                    value,
+                    "\"\(name)\" is not a collection's name: use scope.collection, _default, or * for all others"
                 )
             }
-            rules[ExactText(peer)] = own
+            guard rules.updateValue(try rule(value), forKey: ExactText(collection)) == nil else {
+                throw mistake(value, "\"\(peer)\" has two rules for the collection \(collection)")
+            }
         }
         return rules
     }
 
-    private static func rule(_ value: JSONValue, _ path: String) throws -> Rule {
-        guard case .object(let fields) = value else {
-            return Rule(access: try access(value, path), condition: nil, otherwise: .none)
+    private func rule(_ value: JSONElement) throws -> AccessFile.Rule {
+        guard value.kind == .object else {
+            return AccessFile.Rule(access: try access(value), condition: nil, otherwise: .none)
         }
-        if let unknown = fields.keys.first(where: { !["access", "if", "otherwise"].contains($0) }) {
-            throw mistake(path, "a rule cannot have \"\(unknown)\"")
+        for (key, value) in value.members where !["access", "if", "otherwise"].contains(key) {
+            throw mistake(value, "a rule has \"access\", \"if\" and \"otherwise\", and not \"\(key)\"")
         }
-        guard let text = fields["if"]?.string, let condition = FilterExpression(text) else {
-            throw mistake(path, "the \"if\" of a rule must be a condition such as 'owner = \"bob\"'")
+        guard let granted = value["access"] else {
+            throw mistake(value, "a rule needs an \"access\", which is granted where the \"if\" holds")
         }
-        return Rule(
-            access: try access(fields["access"] ?? .null, path),
-            condition: condition,
-            otherwise: try fields["otherwise"].map { try access($0, path) } ?? .none
+        guard let condition = value["if"] else {
+            throw mistake(value, #"a rule in braces needs an "if": without a condition, write "write" alone"#)
+        }
+        guard let expression = condition.string.flatMap({ FilterExpression($0) }) else {
+            throw mistake(
+                condition,
+                #"an "if" must be one condition, such as "owner = \"bob\"", "n >= 3", "photo" or "!photo""#
+            )
+        }
+        return AccessFile.Rule(
+            access: try access(granted),
+            condition: expression,
+            otherwise: try value["otherwise"].map(access) ?? .none
         )
     }
 
-    private static func access(_ value: JSONValue, _ path: String) throws -> DocumentAccess {
+    private func access(_ value: JSONElement) throws -> DocumentAccess {
         switch value.string {
         case "none": .none
         case "read": .read
         case "write": .write
-        default: throw mistake(path, "the access \(value) is not \"none\", \"read\" or \"write\"")
+        default:
+            throw mistake(
+                value,
+                "the access \(value.value) is not \"none\", \"read\" or \"write\" (which includes reading)"
+            )
         }
     }
 
-    private static func mistake(_ path: String, _ what: String) -> LoveseatError {
-        LoveseatError(.invalidJSON, "the access file \(path): \(what)")
+    private func mistake(_ element: JSONElement, _ what: String) -> LoveseatError {
+        let position = TextPosition(of: element.bytes.startIndex, in: text)
+        return LoveseatError(.invalidJSON, "the access file \(path), \(position): \(what)")
     }
 }
