@@ -35,7 +35,7 @@ extension ReplicationSession.CollectionSession {
         to found: inout PendingTransfers,
         limit: Int,
         reading left: inout Int,
-        _ store: any RevisionStore
+        _ store: any ReplicaFeed
     ) {
         // A peer may not have subscribed, and a push may have read all of the feed.
         guard let push, push.hasMore else { return }

@@ -162,7 +162,7 @@ struct CheckpointSession: Sendable {
     /// Returns whether the database was written. If it is busy the session ends, else it goes on without a checkpoint.
     private mutating func write(
         _ effects: inout SessionEffects,
-        _ body: (any RevisionStore) throws(LoveseatError) -> Void
+        _ body: (any ReplicaCheckpoints) throws(LoveseatError) -> Void
     ) -> Bool {
         do throws(LoveseatError) {
             try body(effects.store)

@@ -69,7 +69,7 @@ extension PullSession {
         _ handle: BlobHandle,
         _ bytes: [UInt8],
         isLast: Bool,
-        _ store: any RevisionStore
+        _ store: any ReplicaBlobs
     ) throws(LoveseatError) {
         // The peer still sends the rest of a blob that was given up.
         guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,

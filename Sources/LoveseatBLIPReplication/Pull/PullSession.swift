@@ -356,7 +356,7 @@ struct PullSession {
     }
 
     /// Discards revisions that are not stored, and suspends their blobs.
-    mutating func disconnected(_ store: any RevisionStore) {
+    mutating func disconnected(_ store: any ReplicaBlobs) {
         for handle in fetches.keys.sorted() { store.suspendBlob(handle) }
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
         if !held.isEmpty { store.releaseBlobs(held) }
