@@ -3,7 +3,7 @@ import CDiscovery
 private import Synchronization
 
 /// An event that a callback of avahi-client reports.
-enum AvahiEvent: Sendable {
+package enum AvahiEvent: Sendable {
     case state(Int32)
     case browsed(interface: UInt32, isIPv6: Bool, isThere: Bool, name: String)
     case text(isThere: Bool, [UInt8])
@@ -19,14 +19,14 @@ enum AvahiEvent: Sendable {
 }
 
 /// The receivers of callbacks by number. C gets the number instead of a pointer, so that a late callback finds nobody.
-enum AvahiReceivers {
+package enum AvahiReceivers {
     private struct State {
         var next: UInt = 1
         var receivers: [UInt: @Sendable (AvahiEvent) -> Void] = [:]
     }
     private static let state = Mutex(State())
 
-    static func add(_ receiver: @escaping @Sendable (AvahiEvent) -> Void) -> UInt {
+    package static func add(_ receiver: @escaping @Sendable (AvahiEvent) -> Void) -> UInt {
         state.withLock { state in
             state.receivers[state.next] = receiver
             defer { state.next += 1 }
@@ -34,13 +34,15 @@ enum AvahiReceivers {
         }
     }
 
-    static func remove(_ number: UInt) { state.withLock { _ = $0.receivers.removeValue(forKey: number) } }
+    package static func remove(_ number: UInt) {
+        state.withLock { _ = $0.receivers.removeValue(forKey: number) }
+    }
 
-    static func context(_ number: UInt) -> UnsafeMutableRawPointer? {
+    package static func context(_ number: UInt) -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: number)
     }
 
-    static func report(_ event: AvahiEvent, to context: UnsafeMutableRawPointer?) {
+    package static func report(_ event: AvahiEvent, to context: UnsafeMutableRawPointer?) {
         let number = UInt(bitPattern: context)
         state.withLock { $0.receivers[number] }?(event)
     }

@@ -4,11 +4,11 @@ private import Synchronization
 /// Admits a limited number of transactions at a time, first come, first served.
 ///
 /// Threads and tasks wait in the same queue. A waiting task blocks no thread: see ``Turn``.
-final class AccessGate: Sendable {
+package final class AccessGate: Sendable {
     /// The deadline passed before there was a place.
-    struct TimedOut: Error {}
+    package struct TimedOut: Error {}
 
-    enum Outcome { case admitted, timedOut, cancelled }
+    package enum Outcome { case admitted, timedOut, cancelled }
 
     private struct Waiter {
         /// When a waiting task times out. Nil for threads, which check their own deadlines.
@@ -58,17 +58,17 @@ final class AccessGate: Sendable {
 
     private let state: Mutex<State>
 
-    init(places: Int) { state = Mutex(State(freePlaces: places)) }
+    package init(places: Int) { state = Mutex(State(freePlaces: places)) }
 
     /// Takes a place if there is one. ``leave()`` must follow.
-    func tryEnter() -> Bool { state.withLock { $0.takePlace() } }
+    package func tryEnter() -> Bool { state.withLock { $0.takePlace() } }
 
     /// Takes a place, blocking the thread until there is one. ``leave()`` must follow.
     ///
     /// - Parameter timeout: How long to wait at most; nil for as long as it takes.
     /// - Returns: The rest of the timeout.
     /// - Throws: ``TimedOut``.
-    func enter(within timeout: Duration?) throws(TimedOut) -> Duration? {
+    package func enter(within timeout: Duration?) throws(TimedOut) -> Duration? {
         if tryEnter() { return timeout }
         let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
         let admission = DispatchSemaphore(value: 0)
@@ -92,7 +92,7 @@ final class AccessGate: Sendable {
     }
 
     /// A ticket for ``wait(_:until:_:)``.
-    func newTicket() -> UInt64 { state.withLock { $0.newTicket() } }
+    package func newTicket() -> UInt64 { state.withLock { $0.newTicket() } }
 
     /// Takes a place, or waits for one in the queue, without blocking anything. ``leave()`` must follow an admission.
     ///
@@ -100,7 +100,7 @@ final class AccessGate: Sendable {
     ///   - ticket: The ticket of this caller.
     ///   - deadline: When it stops waiting; nil for never.
     ///   - resume: Called once, maybe before this call returns.
-    func wait(
+    package func wait(
         _ ticket: UInt64,
         until deadline: ContinuousClock.Instant?,
         _ resume: @escaping @Sendable (Outcome) -> Void
@@ -115,14 +115,14 @@ final class AccessGate: Sendable {
     }
 
     /// Makes a caller stop waiting. Does nothing if it does not wait, or not yet.
-    func cancel(_ ticket: UInt64) { remove(ticket)?.resume(.cancelled) }
+    package func cancel(_ ticket: UInt64) { remove(ticket)?.resume(.cancelled) }
 
     private func remove(_ ticket: UInt64) -> Waiter? {
         state.withLock { $0.waiters.removeValue(forKey: ticket) }
     }
 
     /// Passes the place to the waiter that has waited longest.
-    func leave() {
+    package func leave() {
         let next = state.withLock { state in
             let next = state.popFirst()
             if next == nil { state.freePlaces += 1 }

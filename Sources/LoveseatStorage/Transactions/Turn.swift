@@ -6,32 +6,35 @@ private import Synchronization
 ///
 /// The task's job waits at the gate, not a thread. It needs a thread only when its turn comes, and then that of a lane: calls that wait
 /// behind this task may block every thread of Swift's pool, or the thread of the task's own actor.
-actor Turn {
+package actor Turn {
     private let executor: TurnExecutor
 
     /// - Parameters:
     ///   - gate: The gate behind which the place is.
     ///   - timeout: How long to wait at most; nil for as long as it takes.
     ///   - lane: Returns the lane on which to go on, once there is a place.
-    init(at gate: AccessGate, within timeout: Duration?, then lane: @escaping @Sendable () -> TransactionLane)
-    {
+    package init(
+        at gate: AccessGate,
+        within timeout: Duration?,
+        then lane: @escaping @Sendable () -> TransactionLane
+    ) {
         executor = TurnExecutor(gate, timeout, lane)
     }
 
-    nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
     /// Waits for the turn, and runs a closure. Called once.
     ///
     /// - Parameter body: Gets the lane on whose thread it runs, and the rest of the timeout. It leaves the gate.
     /// - Returns: The result of `body`.
     /// - Throws: The error that `body` throws, `AccessGate.TimedOut`, or `CancellationError` if ``cancel()`` came first.
-    func run<T: Sendable>(_ body: @Sendable (TransactionLane, Duration?) throws -> T) throws -> T {
+    package func run<T: Sendable>(_ body: @Sendable (TransactionLane, Duration?) throws -> T) throws -> T {
         let (lane, timeLeft) = try executor.place
         return try body(lane, timeLeft)
     }
 
     /// Ends the wait.
-    nonisolated func cancel() { executor.cancel() }
+    package nonisolated func cancel() { executor.cancel() }
 }
 
 /// Keeps the job of a ``Turn`` until there is a place.
