@@ -154,6 +154,52 @@ private func noise(_ count: Int) -> [UInt8] {
         #expect(right.takeEvents().count == 1)
     }
 
+    /// The number of payload bytes of all frames that a connection hands out until it stalls.
+    private func drain(_ connection: BLIPConnection) throws -> UInt64 {
+        var bytes: UInt64 = 0
+        while let frame = try connection.nextFrame() { bytes += UInt64(frame.count - 2) }
+        return bytes
+    }
+
+    private func acknowledge(_ bytes: UInt64, to connection: BLIPConnection) throws {
+        try connection.receive(
+            FrameEncoder.acknowledgement(number: 1, type: .acknowledgeRequest, bytes: bytes)
+        )
+    }
+
+    /// `receiveAcknowledgement` that thaws whatever was acknowledged, or one byte too early.
+    @Test func `a message that waits goes on only when less than its window is unacknowledged`() throws {
+        let connection = BLIPConnection()
+        try connection.send(Message(["Profile": "long"], body: noise(400_000)), tag: 1)
+        let sent = try drain(connection)
+        #expect(sent >= 128_000)
+        for bytes in [0, 1, sent - 128_001, sent - 128_000] {
+            try acknowledge(bytes, to: connection)
+            #expect(try drain(connection) == 0, "\(bytes)")
+        }
+        try acknowledge(sent - 127_999, to: connection)
+        // One frame fills the window again.
+        let more = try drain(connection)
+        #expect((1...16_384).contains(more))
+        // An acknowledgement of a reply is of another message.
+        try connection.receive(
+            FrameEncoder.acknowledgement(number: 1, type: .acknowledgeResponse, bytes: sent + more)
+        )
+        #expect(try drain(connection) == 0)
+        try acknowledge(sent + more, to: connection)
+        #expect(try drain(connection) >= 128_000)
+    }
+
+    /// `receiveAcknowledgement` that takes the last word instead of the highest.
+    @Test func `an acknowledgement that comes late takes nothing back`() throws {
+        let connection = BLIPConnection()
+        try connection.send(Message(["Profile": "long"], body: noise(400_000)), tag: 1)
+        let sent = try drain(connection)
+        try acknowledge(sent, to: connection)
+        try acknowledge(50_000, to: connection)
+        #expect(try drain(connection) >= 128_000)
+    }
+
     @Test func `a streamed reply arrives in pieces and is never held whole`() throws {
         let pair = Pair()
         try pair.left.send(Message(["Profile": "getAttachment"]), tag: 5, inPieces: true)
@@ -212,6 +258,7 @@ private func noise(_ count: Int) -> [UInt8] {
         #expect(sent < Int(window) + 17_000)
     }
 
+    /// `receiveRequest` that accepts any higher number than the last one.
     @Test func `duplicate, skipped and finished numbers are fatal`() throws {
         for wrong in [UInt64(1), 3] {
             // Their checksums are right: only the numbers are not.
@@ -221,6 +268,23 @@ private func noise(_ count: Int) -> [UInt8] {
             let second = try encoder.frame(number: wrong, type: .request, flags: [], payload: [0])
             #expect(throws: BLIPError.message("request \(wrong) came after request 1")) {
                 try receiver.receive(second)
+            }
+        }
+        // The first number, and one beside a request that is not whole yet.
+        for (numbers, last) in [([0], 0), ([2], 0), ([1, 3], 1), ([1, 2, 4], 2), ([1, 2, 0], 2)]
+            as [([UInt64], UInt64)]
+        {
+            var encoder = FrameEncoder(compressionLevel: 0)
+            let receiver = BLIPConnection()
+            for number in numbers.dropLast() {
+                try receiver.receive(
+                    encoder.frame(number: number, type: .request, flags: .moreComing, payload: [0])
+                )
+            }
+            let wrong = numbers[numbers.count - 1]
+            let frame = try encoder.frame(number: wrong, type: .request, flags: .moreComing, payload: [0])
+            #expect(throws: BLIPError.message("request \(wrong) came after request \(last)")) {
+                try receiver.receive(frame)
             }
         }
         var encoder = FrameEncoder(compressionLevel: 0)

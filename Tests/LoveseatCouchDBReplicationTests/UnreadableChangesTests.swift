@@ -55,6 +55,50 @@ struct UnreadableChangesTests {
         }
     }
 
+    /// `ChangesParser.finish` without its look at whether the list was there.
+    @Test(arguments: [
+        "{}", "[]", "5", "null", "\"results\"", #"{"last_seq":"9"}"#, #"{"last_seq":"9","pending":0}"#,
+        #"{"pending":0,"last_seq":9}"#, #"{"results":5,"last_seq":9}"#, #"{"results":{},"last_seq":9}"#,
+        #"{"result":[],"last_seq":9}"#, #"{"x":{"results":[]},"last_seq":9}"#,
+        #"{"error":"timeout","reason":"the request could not be processed"}"#, "  ", "",
+    ]) func `an answer that is JSON, but no list of changes, ends in an error`(_ text: String) {
+        for size in [1, 1_000] {
+            var parser = ChangesParser()
+            let error = #expect(throws: LoveseatError.self) {
+                for start in stride(from: 0, to: text.utf8.count, by: size) {
+                    _ = try parser.receive(Array(Array(text.utf8).dropFirst(start).prefix(size)))
+                }
+                _ = try parser.finish()
+            }
+            #expect(error?.code == (text == "[]" ? .remoteError : .webSocketAbnormalClose))
+        }
+    }
+
+    /// `ChangesParser.finish` at every place where an answer may be cut.
+    @Test func `an answer that is cut anywhere is not taken for a whole one, and keeps its rows`() throws {
+        let text = Array(
+            #"{"results":[{"seq":"1","id":"a]}","changes":[{"rev":"1-a"}]},{"seq":"2","id":"b","changes":[{"rev":"1-a"}],"doc":{"results":[]}}],"last_seq":"2","pending":0}"#
+                .utf8
+        )
+        for end in text.indices {
+            var parser = ChangesParser()
+            let rows = try parser.receive(Array(text[..<end]))
+            #expect(rows.map(\.documentID) == Array(["a]}", "b"].prefix(rows.count)))
+            #expect(parser.unreadable.isEmpty)
+            let error = #expect(throws: LoveseatError.self, "\(end)") { try parser.finish() }
+            #expect(error?.code == .webSocketAbnormalClose)
+        }
+        var parser = ChangesParser()
+        #expect(try parser.receive(text).count == 2)
+        let end = try parser.finish()
+        #expect(end.lastSequence?.json == "\"2\"")
+        #expect(end.pending == 0)
+        // An answer without a place to go on from is whole.
+        parser = ChangesParser()
+        _ = try parser.receive(Array(#"{"results":[],"last_seq":null}"#.utf8))
+        #expect(try parser.finish() == ChangesParser.End(lastSequence: nil))
+    }
+
     @Test func `a checkpoint remembers where rows could not be read`() throws {
         var checkpoint = RemoteCheckpoint()
         let places = [nil, RemoteSequence(7), RemoteSequence(json: "\"8-x\""), nil]

@@ -1,0 +1,200 @@
+import LoveseatModel
+import Testing
+
+/// Rules of the tree of which a change by one hides from whole histories: each test names the change that it notices.
+@Suite struct RevisionTreeEdgeTests {
+    private func id(_ generation: Int, _ digest: Int = 0) -> RevisionID {
+        RevisionID(generation: UInt32(generation), digest: [UInt8(digest >> 8), UInt8(digest & 255)])
+    }
+
+    private func arrival(
+        _ history: [RevisionID],
+        from sender: RevisionTree.PeerKind = .loveseat,
+        asks: Bool = false
+    ) -> RevisionTree.Arrival {
+        var arrival = RevisionTree.Arrival(
+            history: history,
+            flags: [],
+            body: JSONText(canonical: ["by": .string(history.first?.text ?? "")]),
+            sender: sender
+        )
+        arrival.asksResolver = asks
+        arrival.remote = sender == .client ? nil : 1
+        return arrival
+    }
+
+    private func tree(_ histories: [[RevisionID]]) throws -> RevisionTree {
+        var tree = RevisionTree()
+        for history in histories { _ = try tree.insert(arrival(history)) }
+        return tree
+    }
+
+    // MARK: Bodies
+
+    /// `awaitsBody` without its look at what is superseded.
+    @Test func `no body is awaited of a revision that was superseded, here or by what arrives`() throws {
+        var tree = try tree([[id(2, 2), id(1)]])
+        #expect(tree.node(id(1))?.body == nil)
+        #expect(!tree.awaitsBody(of: id(1)))
+        #expect(!tree.awaitsBody(of: id(2, 2)))
+        #expect(!tree.awaitsBody(of: id(9)))
+        // A leaf without a body is awaited, until an edit of it comes.
+        var knowledge = TreeKnowledge()
+        knowledge.nodes = [
+            .init(id: id(2, 3), parent: id(1), flags: [], body: nil),
+            .init(id: id(1), parent: nil, flags: [], body: nil),
+        ]
+        try tree.merge(knowledge)
+        #expect(tree.awaitsBody(of: id(2, 3)))
+        #expect(try tree.insert(arrival([id(3, 3), id(2, 3), id(1)])) == .inserted)
+        #expect(!tree.awaitsBody(of: id(2, 3)))
+        // So its late arrival is no news.
+        #expect(try tree.insert(arrival([id(2, 3), id(1)])) == .alreadyPresent)
+    }
+
+    // MARK: Clients
+
+    /// `isKnown` without its look at forgotten revisions.
+    @Test func `a client's revision that was pruned here is known, and no conflict`() throws {
+        var tree = RevisionTree()
+        tree.depth = 4
+        for generation in 1...10 {
+            tree.insertLocal(
+                id(generation),
+                parent: generation > 1 ? id(generation - 1) : nil,
+                flags: [],
+                body: JSONText(canonical: ["n": JSONValue(generation)])
+            )
+        }
+        #expect(!tree.contains(id(4)))
+        let before = tree
+        let outcome = try tree.insert(arrival([id(4), id(3), id(2)], from: .client))
+        #expect(outcome == .alreadyPresent)
+        #expect(tree == before)
+        // Another revision of that generation is a conflict.
+        #expect(throws: RevisionTree.InsertRefusal.conflict) {
+            try tree.insert(arrival([id(4, 4), id(3), id(2)], from: .client))
+        }
+    }
+
+    // MARK: Pending revisions
+
+    private func pending(_ theirs: [RevisionID]) throws -> RevisionTree {
+        var tree = try tree([[id(2, 2), id(1)]])
+        #expect(try tree.insert(arrival(theirs, asks: true)) == .pending)
+        return tree
+    }
+
+    /// `pruneLines` without the pending revisions among those that are kept.
+    @Test func `however little is kept of a line, what waits for a resolver is kept with its body`() throws {
+        var tree = try pending([id(4, 4), id(3, 4), id(2, 4), id(1)])
+        // Its mark would keep it, too.
+        tree.forgetRemote(1)
+        tree.prune(depth: 0)
+        #expect(tree.pending.map(\.id) == [id(4, 4)])
+        #expect(tree.pending.first?.body != nil)
+        #expect(tree.current?.id == id(2, 2))
+        #expect(!tree.contains(id(3, 4)))
+        #expect(tree.problems.isEmpty)
+    }
+
+    /// `releasePending` without its look at children.
+    @Test func `what waited for a resolver waits no more when an edit of it arrives`() throws {
+        var tree = try pending([id(2, 4), id(1)])
+        var edit = arrival([id(3, 4), id(2, 4), id(1)])
+        edit.knowledge = TreeKnowledge()
+        #expect(try tree.insert(edit) == .inserted)
+        #expect(tree.pending.isEmpty)
+        #expect(tree.node(id(2, 4))?.flags.contains(.pending) == false)
+        #expect(tree.problems.isEmpty)
+        #expect(Set(tree.candidates.map(\.node.id)) == [id(2, 2), id(3, 4)])
+        // The resolver is asked about the edit instead.
+        tree = try pending([id(2, 4), id(1)])
+        #expect(try tree.insert(arrival([id(3, 4), id(2, 4), id(1)], asks: true)) == .pending)
+        #expect(tree.pending.map(\.id) == [id(3, 4)])
+        #expect(tree.problems.isEmpty)
+    }
+
+    // MARK: Histories
+
+    /// `check` with a smaller number of revisions before a gap, or a gap that goes up.
+    @Test func `a gap is allowed only below as many revisions as every peer keeps`() throws {
+        let depth = RevisionTree.maximumDepth
+        func history(_ count: Int, _ rest: [Int]) -> [RevisionID] {
+            (0..<count).map { id(500 - $0) } + rest.map { id($0) }
+        }
+        for count in [1, 2, depth - 11, depth - 10, depth - 2] {
+            #expect(throws: RevisionTree.InsertRefusal.badHistory, "\(count)") {
+                _ = try tree([history(count, [1])])
+            }
+        }
+        for count in [depth - 1, depth, depth + 1] {
+            #expect(try tree([history(count, [1])]).line(id(500)).last == id(1))
+            for rest in [[500], [501 - count], [600, 1]] {
+                #expect(throws: RevisionTree.InsertRefusal.badHistory, "\(count) \(rest)") {
+                    _ = try tree([history(count, rest)])
+                }
+            }
+        }
+        // A second gap is one, too.
+        #expect(try tree([history(depth, [300, 20, 1])]).line(id(500)).last == id(1))
+    }
+
+    // MARK: Leaves
+
+    private func branch(_ number: Int) -> RevisionTree.Branch {
+        RevisionTree.Branch(
+            history: [id(2, number), id(1)],
+            flags: [],
+            body: JSONText(canonical: ["n": JSONValue(number)])
+        )
+    }
+
+    /// The bound of `insertBranch`, one more or less.
+    @Test func `one after the other as many leaves are kept as allowed, and not one more`() throws {
+        var tree = RevisionTree()
+        tree.depth = 1_000
+        let branches = (0..<RevisionTree.keptLeaves - 1).map(branch)
+        #expect(tree.insertBranches(branches).allSatisfy { $0 == .success(true) })
+        func insert(_ number: Int) throws -> Bool {
+            let branch = branch(number)
+            return try tree.insertBranch(branch.history, flags: branch.flags, body: branch.body)
+        }
+        #expect(try insert(5_000))
+        #expect(tree.leaves.count == RevisionTree.keptLeaves)
+        let full = tree
+        #expect(throws: RevisionTree.InsertRefusal.conflict) { try insert(5_001) }
+        #expect(tree == full)
+        // What is here already, and an edit of a leaf, add none.
+        #expect(try !insert(5_000))
+        #expect(try tree.insertBranch([id(3), id(2, 7), id(1)], flags: [], body: branch(3).body))
+        #expect(tree.leaves.count == RevisionTree.keptLeaves)
+    }
+
+    /// `insertAtOnce` without its bound.
+    @Test(arguments: [0, 1]) func `at once as many leaves are kept as allowed, and not one more`(_ more: Int)
+    {
+        var tree = RevisionTree()
+        tree.depth = 1_000
+        // The first two make it a document with branches.
+        _ = tree.insertBranches([branch(0), branch(1)])
+        let rest = (2..<RevisionTree.keptLeaves + more).map(branch)
+        let results = tree.insertBranches(rest)
+        #expect(results.count { $0 == .success(true) } == RevisionTree.keptLeaves - 2)
+        #expect(results.count { $0 == .failure(.conflict) } == more)
+        #expect(tree.leaves.count == RevisionTree.keptLeaves)
+    }
+
+    /// The bound of open candidates, one more or less: the lowest is closed.
+    @Test(arguments: [0, 1, 2]) func `of more open candidates than are kept the lowest are closed`(
+        _ more: Int
+    )
+        throws
+    {
+        let kept = 64
+        let tree = try tree((1...kept + more).map { [id(2, $0), id(1)] })
+        #expect(tree.closed == Set((0..<more).map { id(2, $0 + 1) }))
+        #expect(tree.open(among: tree.candidates).count == kept)
+        #expect(tree.current?.id == id(2, kept + more))
+    }
+}
