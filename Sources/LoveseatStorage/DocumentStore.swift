@@ -34,6 +34,8 @@ package final class DocumentStore: Sendable {
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
 
+        /// For the simulator: whether transactions of tasks run where the task runs, rather than on a thread of the store.
+        package var runsTasksInPlace = false
         /// For tests: called before each rollback, which fails with the error that this throws.
         package var beforeRollback: @Sendable () throws -> Void = {}
 

@@ -55,7 +55,11 @@ final class FaultyTransport: RemoteTransport {
 
     func prepare(_ runtime: inout ReplicationRuntime) { runtime.run(on: QuickClock()) }
 
-    func execute(_ request: HTTPClientRequest, with client: HTTPClient) async throws -> HTTPClientResponse {
+    func execute(
+        _ request: HTTPClientRequest,
+        with client: @Sendable () async throws -> HTTPClient
+    ) async throws -> HTTPClientResponse {
+        let client = try await client()
         let (fault, place, isAfter) = state.withLock { state -> (Fault?, Int, Bool) in
             guard state.dice.chance(state.probability) else { return (nil, 0, false) }
             let fault = state.dice.pick(Fault.allCases.filter { !without.contains($0) })

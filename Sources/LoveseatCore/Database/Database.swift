@@ -77,6 +77,14 @@ public final class Database: Sendable {
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
 
+    /// Creates a database over a store that the caller has opened, and closes. For the simulator, whose stores are in memory.
+    package init(name: String, over store: DocumentStore) {
+        (self.name, config) = (name, DatabaseConfiguration())
+        let open = DatabaseInstance(over: store)
+        folderNumber = open.number
+        state = Mutex(State(open: open))
+    }
+
     private static func makeDirectory(_ directory: String) throws(LoveseatError) {
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)

@@ -12,6 +12,8 @@ package final class DatabaseInstance: Sendable {
     let number: UInt64
     /// Readers and writers of a folder share nothing.
     private let isReader: Bool
+    /// Whether other ``Database`` objects may share it.
+    private let isRegistered: Bool
     package let store: DocumentStore
     package let expiration: ExpirationTimer
 
@@ -19,6 +21,17 @@ package final class DatabaseInstance: Sendable {
         self.folder = folder
         self.number = number
         self.isReader = isReader
+        isRegistered = true
+        self.store = store
+        expiration = ExpirationTimer(store: store)
+    }
+
+    /// An instance over a store of the caller, who closes it. No other ``Database`` shares it.
+    init(over store: DocumentStore) {
+        folder = ""
+        number = Self.nextNumber()
+        isReader = false
+        isRegistered = false
         self.store = store
         expiration = ExpirationTimer(store: store)
     }
@@ -98,6 +111,7 @@ package final class DatabaseInstance: Sendable {
 
     /// Releases the instance; the last release closes it.
     func leave() throws(LoveseatError) {
+        guard isRegistered else { return expiration.stop() }
         try Self.withFolder(folder) { (folder) throws(LoveseatError) in
             guard let entry = folder[isReader], entry.database === self else {
                 return impossible("\(self.folder) was left more often than opened")

@@ -12,6 +12,20 @@ package struct ReplicationRequest: Sendable {
         /// The collections whose changes the session is told of.
         package let observed: [CollectionHandle]
         package let hooks: ReplicationHooks
+
+        package init(
+            plan: ActivePlan,
+            store: DocumentStore,
+            replica: ConnectionStore,
+            observed: [CollectionHandle],
+            hooks: ReplicationHooks
+        ) {
+            self.plan = plan
+            self.store = store
+            self.replica = replica
+            self.observed = observed
+            self.hooks = hooks
+        }
     }
 
     /// How to connect.
@@ -25,6 +39,22 @@ package struct ReplicationRequest: Sendable {
     package let recordName: @Sendable (_ name: String) throws -> Void
     /// Called when the peer has accepted the connection, and with it the user.
     package let begin: @Sendable () throws -> sending Work
+
+    package init(
+        options: ConnectionOptions,
+        runtime: ReplicationRuntime,
+        compressionLevel: Int = 0,
+        allowsDeltas: Bool = false,
+        recordName: @escaping @Sendable (_ name: String) throws -> Void,
+        begin: @escaping @Sendable () throws -> sending Work
+    ) {
+        self.options = options
+        self.runtime = runtime
+        self.compressionLevel = compressionLevel
+        self.allowsDeltas = allowsDeltas
+        self.recordName = recordName
+        self.begin = begin
+    }
 }
 
 /// An endpoint with which Couchbase's replication protocol is spoken over a channel.

@@ -82,7 +82,7 @@ extension CouchDBServer {
         done: Int = 0,
         _ work: () throws -> Value
     ) async throws -> Value {
-        guard size > BodyWorkers.smallBody else { return try work() }
+        guard size > BodyWorkers.smallBody, !settings.worksInPlace else { return try work() }
         return try await BodyWorkers.shared.turn(of: exchange.peer.address, done: done, work)
     }
 

@@ -177,7 +177,7 @@ actor CouchDBSession: Replication {
     }
 
     func run() async -> LoveseatError? {
-        let task = Task { try await replicate() }
+        let task = Task(executorPreference: runtime.executor) { try await self.replicate() }
         work = task
         if isStopping { task.cancel() }
         let result = await task.result

@@ -294,10 +294,11 @@ final class RemoteClient: Sendable {
             outgoing.body = .bytes(request.body)
         }
         do {
-            let client = try await client(for: target)
             let response =
-                if let transport { try await transport.execute(outgoing, with: client) } else {
-                    try await client.execute(outgoing, deadline: Self.deadline)
+                if let transport {
+                    try await transport.execute(outgoing) { try await client(for: target) }
+                } else {
+                    try await client(for: target).execute(outgoing, deadline: Self.deadline)
                 }
             if sendsCredentials { keepCookies(response.headers, of: target) }
             // Some of its answers do not say so.

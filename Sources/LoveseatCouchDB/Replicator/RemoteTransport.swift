@@ -6,6 +6,9 @@ package protocol RemoteTransport: Sendable {
     /// Changes the clock, on which what failed is tried again.
     func prepare(_ runtime: inout ReplicationRuntime)
 
-    /// Sends a request, and returns its answer.
-    func execute(_ request: HTTPClientRequest, with client: HTTPClient) async throws -> HTTPClientResponse
+    /// Sends a request, and returns its answer. `client`: makes the client with which it would be sent otherwise.
+    func execute(
+        _ request: HTTPClientRequest,
+        with client: @Sendable () async throws -> HTTPClient
+    ) async throws -> HTTPClientResponse
 }

@@ -29,6 +29,8 @@ final class CouchDBServer: Sendable {
         var allowsBasic = true
         /// Which databases elsewhere clients may let this listener replicate with; nil for none.
         var allowsReplicationWith: (@Sendable (URL) -> Bool)?
+        /// For the simulator: whether large bodies are read where they arrive.
+        var worksInPlace = false
         /// Changes the settings of a replication with a database elsewhere.
         var prepareReplication: (@Sendable (URL, inout ReplicatorConfiguration) -> Void)?
     }
@@ -89,18 +91,25 @@ final class CouchDBServer: Sendable {
         _ channel: any Channel,
         _ shown: ShownCertificates?
     ) async throws {
-        let isHead = request.method == .head
+        let (response, closes) = await response(to: request, channel, shown)
+        try await writer.write(response: response.head, body: response.body)
+        if closes { throw ConnectionEnd() }
+    }
+
+    /// Answers a request. `closes`: whether the connection ends with the answer.
+    func response(to request: Request, _ channel: any Channel, _ shown: ShownCertificates?) async
+        -> (response: Response, closes: Bool)
+    {
         var reply = await reply(to: request, channel, shown)
         finish(&reply, request)
         // A query may have secrets in it.
         let path = (request.head.path ?? "/").prefix { $0 != "?" }
         let response = reply.response(
-            isHead: isHead,
+            isHead: request.method == .head,
             on: channel.eventLoop,
             to: "\(request.method.rawValue) \(path)"
         )
-        try await writer.write(response: response.head, body: response.body)
-        if reply.closes { throw ConnectionEnd() }
+        return (response, reply.closes)
     }
 
     /// Ends a connection after its answer.

@@ -44,6 +44,10 @@ extension DocumentStore {
         isInterruptible: Bool = false,
         _ body: @Sendable (StoreWriteTransaction) throws -> T
     ) async throws -> T {
+        if options.runsTasksInPlace {
+            try Task.checkCancellation()
+            return try write(within: timeout, call: call, durably: durably, body)
+        }
         let interruption = isInterruptible ? ReadInterruption() : nil
         @Sendable func interruptible(_ transaction: StoreWriteTransaction) throws -> T {
             guard let interruption else { return try body(transaction) }
@@ -228,6 +232,10 @@ extension DocumentStore {
         call: String = #function,
         _ body: @Sendable (StoreReadTransaction) throws -> T
     ) async throws -> T {
+        if options.runsTasksInPlace {
+            try Task.checkCancellation()
+            return try read(within: timeout, deadline: deadline, call: call, body)
+        }
         let interruption = ReadInterruption()
         // There is a lane for each place behind the gate.
         @Sendable func freeLane() -> TransactionLane {
