@@ -67,17 +67,47 @@ struct BlobCommand: ParsableCommand {
             guard let blob = document.blob(property) ?? document.attachment(property) else {
                 throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is not a blob")
             }
+            if let damage = try database.damage(of: blob.digest) {
+                throw LoveseatError(
+                    .corruptData,
+                    "\"\(property)\" of \"\(id)\": \(damage); `check` lists all that is damaged"
+                )
+            }
             let pieces = try database.blobPieces(blob)
-            if let file {
-                guard FileManager.default.createFile(atPath: file, contents: nil),
-                    let handle = FileHandle(forWritingAtPath: file)
-                else { throw LoveseatError(.cannotCreate, "cannot write \(file)") }
-                for try await piece in pieces { try handle.write(contentsOf: piece) }
-                try handle.close()
-            } else {
-                for try await piece in pieces { try Output.standard.raw(piece) }
+            do { try await write(pieces) } catch let error as LoveseatError where error.code == .corruptData {
+                throw LoveseatError(.corruptData, "\"\(property)\" of \"\(id)\": \(error.message)")
             }
             try await database.close()
+        }
+
+        private func write(_ pieces: BlobPieces) async throws {
+            guard let file else {
+                for try await piece in pieces { try Output.standard.raw(piece) }
+                return
+            }
+            let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            guard descriptor >= 0 else { throw Self.failure(file, isCreated: false) }
+            defer { close(descriptor) }
+            for try await piece in pieces {
+                var rest = Array(piece)[...]
+                while !rest.isEmpty {
+                    let count = rest.withUnsafeBytes {
+                        Foundation.write(descriptor, $0.baseAddress, $0.count)
+                    }
+                    if count < 0, errno == EINTR { continue }
+                    guard count >= 0 else { throw Self.failure(file, isCreated: true) }
+                    rest = rest.dropFirst(count)
+                }
+            }
+        }
+
+        private static func failure(_ file: String, isCreated: Bool) -> LoveseatError {
+            let number = errno
+            let message = "cannot write \(file): \(String(cString: strerror(number)))"
+            if isCreated { return LoveseatError(.ioError, message) }
+            // A full or read-only disk, or a missing permission, has its own code.
+            let isKnown = [EACCES, EPERM, ENOSPC, EROFS, EIO].contains(number)
+            return LoveseatError(isKnown ? .init(Int(number), domain: .posix) : .cannotCreate, message)
         }
     }
 }

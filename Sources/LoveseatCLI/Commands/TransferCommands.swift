@@ -332,8 +332,8 @@ struct Export: AsyncParsableCommand {
             try Output.standard.stored($0)
         }
         for collection in collections { try exporter.export(collection) }
-        for digest in exporter.missingBlobs {
-            Output.remark("loveseat: blob \(digest) is missing: run `check`")
+        for (document, reasons) in exporter.incomplete {
+            Output.remark("loveseat: \(document): \(reasons.joined(separator: ", "))")
         }
         let leftOut = [
             exporter.deletedCount > 0 ? exporter.deletedCount.counted("deleted document") : nil,
@@ -347,5 +347,12 @@ struct Export: AsyncParsableCommand {
             )
         }
         try await database.close()
+        if !exporter.incomplete.isEmpty {
+            let count = exporter.incomplete.count
+            throw LoveseatError(
+                .corruptData,
+                "\(count.counted("document")) \(count == 1 ? "refers" : "refer") to blobs that are missing or damaged, which are left out: all else was printed, and `import` accepts it"
+            )
+        }
     }
 }

@@ -171,6 +171,22 @@ extension Database {
         return pieces.makeAsyncIterator()
     }
 
+    /// Reads a blob, and returns what is wrong with it; nil if its content is that of its digest.
+    ///
+    /// - Throws: `notOpen`.
+    package func damage(of digest: BlobDigest) throws(LoveseatError) -> String? {
+        let files = try store.blobs
+        do throws(LoveseatError) {
+            return try files.hash(digest) == digest
+                ? nil : "the content of blob \(digest) is damaged: it has another digest"
+        } catch {
+            return error.code == .notFound
+                ? Self.absence(of: digest) : "blob \(digest) cannot be read: \(error.message)"
+        }
+    }
+
+    static func absence(of digest: BlobDigest) -> String { "blob \(digest) is missing" }
+
     /// Begins to store a blob whose digest is known.
     package func receiveBlob(_ digest: BlobDigest) throws(LoveseatError) -> BlobReceiver {
         BlobReceiver(digest: digest, writer: try store.blobs.writer())

@@ -1,6 +1,6 @@
 private import Foundation
 import LoveseatAssertions
-package import LoveseatModel
+import LoveseatModel
 import LoveseatStorage
 
 /// Writes the contents of a database as JSON lines, which `import` reads (docs/limits.md, "Export and import").
@@ -16,9 +16,10 @@ package struct Exporter {
     private let writesRevisions: Bool
     /// Called with each line.
     private let line: ([UInt8]) throws -> Void
-    private var blobs: Set<BlobDigest> = []
-    /// Blobs that documents refer to, and that are not here.
-    package private(set) var missingBlobs: [BlobDigest] = []
+    /// The blobs that were looked at, those that are damaged with the reason.
+    private var blobs: [BlobDigest: String?] = [:]
+    /// The documents that refer to blobs which are missing or damaged, each with the reasons.
+    package private(set) var incomplete: [(document: String, reasons: [String])] = []
     /// The deleted documents that were left out.
     package private(set) var deletedCount = 0
     /// The documents with a conflict of which only the current version was written.
@@ -76,9 +77,10 @@ package struct Exporter {
 
     private mutating func export(_ record: DocumentRecord, in collection: Collection, _ place: String) throws
     {
-        let lacksBlobs = try exportBlobs(of: record)
+        let reasons = try exportBlobs(of: record)
+        if !reasons.isEmpty { incomplete.append(("\(collection.fullName)/\(record.id)", reasons)) }
         let body: JSONText
-        var isOnlyOfPeers = lacksBlobs
+        var isOnlyOfPeers = !reasons.isEmpty
         let element = try record.element()
         do throws(JSONError) { body = try JSONText(validating: element) } catch {
             body = record.body.canonical
@@ -113,9 +115,9 @@ package struct Exporter {
 
     /// Writes the blobs that a document refers to, each once.
     ///
-    /// - Returns: whether one is missing.
-    private mutating func exportBlobs(of record: DocumentRecord) throws -> Bool {
-        guard writesBlobs else { return false }
+    /// - Returns: why those that were not written are not whole.
+    private mutating func exportBlobs(of record: DocumentRecord) throws -> [String] {
+        guard writesBlobs else { return [] }
         var digests = record.isDeleted ? [] : BlobReference.all(in: record.body).map(\.digest)
         if writesRevisions, record.encodedTree != nil {
             for node in try record.tree().nodes.values where node.flags.contains(.hasBlobs) {
@@ -125,16 +127,21 @@ package struct Exporter {
         }
         // In a tree, the blobs have no order.
         if writesRevisions { digests.sort { $0.hexadecimalText < $1.hexadecimalText } }
-        var isMissing = false
+        var reasons: [String] = []
         for digest in digests {
-            guard let pieces = try database.blobPieces(digest, pieceBytes: Self.blobPiece) else {
-                isMissing = true
-                if blobs.insert(digest).inserted { missingBlobs.append(digest) }
+            if let known = blobs[digest] {
+                if let known { reasons.append(known) }
                 continue
             }
-            if blobs.insert(digest).inserted { try export(digest, pieces) }
+            // Nothing of a damaged blob may be written: an import would refuse it. A compaction may remove a blob meanwhile.
+            let reason = try database.damage(of: digest)
+            let pieces = reason == nil ? try database.blobPieces(digest, pieceBytes: Self.blobPiece) : nil
+            if let pieces { try export(digest, pieces) }
+            let problem = pieces == nil ? reason ?? Database.absence(of: digest) : nil
+            blobs[digest] = .some(problem)
+            if let problem { reasons.append(problem) }
         }
-        return isMissing
+        return reasons
     }
 
     private func export(_ digest: BlobDigest, _ pieces: BlobPieces.Iterator) throws {
