@@ -17,25 +17,6 @@ struct HostileRemoteTests {
         try #require(URL(string: "http://127.0.0.1:\(server.port)/db"))
     }
 
-    /// Answers like an empty database, but for what a test says.
-    private static func answer(
-        _ request: RawServer.Request,
-        _ special: (RawServer.Request) -> RawServer.Reply?
-    ) -> RawServer.Reply? {
-        if let reply = special(request) { return reply }
-        let path = request.target.prefix { $0 != "?" }
-        switch path {
-        case "/":
-            return RawServer.json(200, #"{"couchdb":"Welcome","uuid":"0123456789abcdef0123456789abcdef"}"#)
-        case "/db/": return RawServer.json(200, #"{"db_name":"db","update_seq":1,"instance_start_time":"0"}"#)
-        case "/db/_changes": return RawServer.json(200, #"{"results":[],"last_seq":"1-a"}"#)
-        case "/db/_revs_diff": return RawServer.json(200, "{}")
-        case _ where path.hasPrefix("/db/_local/") && request.method == "PUT":
-            return RawServer.json(201, #"{"ok":true,"rev":"0-1"}"#)
-        default: return RawServer.json(404, #"{"error":"not_found","reason":"missing"}"#)
-        }
-    }
-
     private static let oneChange =
         #"{"results":[{"seq":"1-a","id":"x","changes":[{"rev":"1-a"}]}],"last_seq":"1-a"}"#
 
@@ -52,7 +33,7 @@ struct HostileRemoteTests {
         "HTTP/1.1 200 OK\r\n\(String(repeating: "X-Long: \(String(repeating: "y", count: 1_000))\r\n", count: 200))\r\n",
     ]) func `an answer that is not one ends the attempt`(_ text: String) async throws {
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 guard request.target.hasPrefix("/db/_changes") else { return nil }
                 return .last(Array(text.utf8))
             }
@@ -72,7 +53,7 @@ struct HostileRemoteTests {
             guard number % 2 == 0 else {
                 return .last(Array("HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{\"results\":[".utf8))
             }
-            return Self.answer(request) { _ in nil }
+            return RawServer.emptyDatabase(request)
         }
         let pass = try await active.replicate(url(server), .pull)
         #expect(pass.status.error == nil)
@@ -80,7 +61,7 @@ struct HostileRemoteTests {
 
     @Test func `an answer without an end is not held in memory`() async throws {
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 guard request.target.hasPrefix("/db/_changes") else { return nil }
                 return .endless(
                     Array("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"results\":[{\"id\":\"".utf8),
@@ -95,7 +76,7 @@ struct HostileRemoteTests {
     @Test func `a feed of rows without an end is read in parts`() async throws {
         let row = Array(#"{"seq":1,"id":"_user/x","changes":[]},"#.utf8)
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 guard request.target.hasPrefix("/db/_changes"), !request.target.contains("since") else {
                     return nil
                 }
@@ -111,7 +92,7 @@ struct HostileRemoteTests {
 
     @Test func `a remote that never answers can be stopped`() async throws {
         let server = try RawServer { request in
-            Self.answer(request) { $0.target.hasPrefix("/db/_changes") ? .silence : nil }
+            RawServer.emptyDatabase(request) { $0.target.hasPrefix("/db/_changes") ? .silence : nil }
         }
         let replicator = Replicator(try active.configuration(CouchDBEndpoint(url: url(server)), .pull))
         replicator.start()
@@ -145,7 +126,7 @@ struct HostileRemoteTests {
 
     @Test func `a damaged document is reported, and the others come`() async throws {
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 if let reply = Self.change(request) { return reply }
                 guard request.target.hasPrefix("/db/x") else { return nil }
                 let parts =
@@ -173,7 +154,7 @@ struct HostileRemoteTests {
         let changes =
             #"{"results":[{"seq":"1-a","id":"x","changes":[{"rev":"1-a"}]},{"seq":"2-a","id":"y","changes":[{"rev":"1-b"}]}],"last_seq":"2-a"}"#
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 if request.target.hasPrefix("/db/_changes"), !request.target.contains("since") {
                     return RawServer.json(200, changes)
                 }
@@ -200,7 +181,7 @@ struct HostileRemoteTests {
             (429, #"{"error":"too_many_requests","reason":"slow down"}"#),
         ] {
             let server = try RawServer { request in
-                Self.answer(request) { request in
+                RawServer.emptyDatabase(request) { request in
                     guard request.target.hasPrefix("/db/_revs_diff") else { return nil }
                     return RawServer.json(status, text, ["Retry-After: 7000"])
                 }
@@ -217,7 +198,7 @@ struct HostileRemoteTests {
         for index in 0..<8 { try active.save("d\(index)", ["n": JSONValue(index)]) }
         try active.save("large", ["text": .string(String(repeating: "x", count: 2_000))])
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 switch request.target {
                 case "/db/_revs_diff":
                     guard let asked = try? JSONElement(parsing: request.body) else { return nil }
@@ -248,7 +229,7 @@ struct HostileRemoteTests {
         for id in ["a", "b", "c"] { try active.save(id, [:]) }
         let isOdd = Mutex(true)
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 switch request.target {
                 case "/db/_revs_diff":
                     guard let asked = try? JSONElement(parsing: request.body) else { return nil }
@@ -276,7 +257,7 @@ struct HostileRemoteTests {
     @Test(arguments: [1_000, 100_000])
     func `the reason of an error is told, however long the answer is`(_ length: Int) async throws {
         let server = try RawServer { request in
-            Self.answer(request) { request in
+            RawServer.emptyDatabase(request) { request in
                 guard request.target.hasPrefix("/db/_changes") else { return nil }
                 let rest = String(repeating: "x", count: length)
                 return RawServer.json(403, #"{"error":"forbidden","reason":"only for members \#(rest)"}"#)
@@ -300,7 +281,7 @@ struct HostileRemoteTests {
                     [#"WWW-Authenticate: Digest realm="TouchDB", qop="auth", nonce="abc""#]
                 )
             }
-            return Self.answer(request) { _ in nil }
+            return RawServer.emptyDatabase(request)
         }
         var configuration = try active.configuration(CouchDBEndpoint(url: url(server)), .pull)
         configuration.authenticator = BasicAuthenticator(username: "ana", password: "x")
@@ -319,7 +300,7 @@ struct HostileRemoteTests {
             else {
                 return RawServer.json(401, #"{"error":"unauthorized","reason":"no"}"#)
             }
-            return Self.answer(request) { _ in nil }
+            return RawServer.emptyDatabase(request)
         }
         var configuration = try active.configuration(CouchDBEndpoint(url: url(server)), .pull)
         configuration.authenticator = BasicAuthenticator(username: "ana", password: "a+b")
@@ -327,7 +308,7 @@ struct HostileRemoteTests {
     }
 
     @Test func `credentials do not follow a redirect to another origin`() async throws {
-        let other = try RawServer { request in Self.answer(request) { _ in nil } }
+        let other = try RawServer { request in RawServer.emptyDatabase(request) }
         let server = try RawServer { request in
             RawServer.json(307, "", ["Location: http://127.0.0.1:\(other.port)\(request.target)"])
         }

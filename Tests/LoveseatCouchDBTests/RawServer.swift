@@ -140,3 +140,21 @@ final class RawServer: Sendable {
         return Request(method: words[0], target: words[1], headers: headers, body: body)
     }
 }
+
+extension RawServer {
+    /// Answers like an empty database, but for what a test says.
+    static func emptyDatabase(_ request: Request, _ special: (Request) -> Reply? = { _ in nil }) -> Reply? {
+        if let reply = special(request) { return reply }
+        let path = request.target.prefix { $0 != "?" }
+        switch path {
+        case "/":
+            return json(200, #"{"couchdb":"Welcome","uuid":"0123456789abcdef0123456789abcdef"}"#)
+        case "/db/": return json(200, #"{"db_name":"db","update_seq":1,"instance_start_time":"0"}"#)
+        case "/db/_changes": return json(200, #"{"results":[],"last_seq":"1-a"}"#)
+        case "/db/_revs_diff": return json(200, "{}")
+        case _ where path.hasPrefix("/db/_local/") && request.method == "PUT":
+            return json(201, #"{"ok":true,"rev":"0-1"}"#)
+        default: return json(404, #"{"error":"not_found","reason":"missing"}"#)
+        }
+    }
+}

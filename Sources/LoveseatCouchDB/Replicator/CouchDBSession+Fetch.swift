@@ -14,6 +14,8 @@ extension CouchDBSession {
     private static let singleRequests = 6
     /// Revisions that are named to the remote so that it leaves out their attachments.
     private static let maximumKnown = 50
+    /// The maximum of a remote's text in a message, in characters.
+    private static let maximumShown = 100
 
     /// A leaf that is not here, and revisions of its document that are.
     struct WantedLeaf: Sendable {
@@ -96,20 +98,17 @@ extension CouchDBSession {
         var asked: [(id: String, revisions: [RevisionID])] = []
         for change in changes {
             if let ids = lane.documentIDs, !ids.contains(change.documentID) { continue }
-            // Documents that no database can have, such as users of a Sync Gateway.
-            guard (try? IncomingDocument.check(change.documentID)) != nil,
-                !change.documentID.beginsExactly(with: "_local/")
-            else { continue }
+            if change.isPrincipal { continue }
+            do { try IncomingDocument.checkReplicated(change.documentID) } catch {
+                try refuse(change.documentID, "it cannot be stored here: \(error.reason)", lane)
+                continue
+            }
             var revisions: [RevisionID] = []
             for text in change.revisions {
                 do { revisions.append(try RevisionText.parse(text)) } catch {
-                    let leaf = DocumentLeaf(
-                        documentID: change.documentID,
-                        revision: RevisionID(generation: 1, digest: [])
-                    )
-                    try fail(
-                        leaf,
-                        LoveseatError(.remoteError, "the revision \"\(text)\" cannot be stored here"),
+                    try refuse(
+                        change.documentID,
+                        "the revision \"\(text.prefix(Self.maximumShown))\" cannot be stored here",
                         lane
                     )
                 }
@@ -134,6 +133,12 @@ extension CouchDBSession {
             }
             return wanted
         }
+    }
+
+    /// Reports a listed document of which nothing, or not everything, can be stored here.
+    private func refuse(_ id: String, _ reason: String, _ lane: Lane) throws {
+        let leaf = DocumentLeaf(documentID: id, revision: RevisionID(generation: 1, digest: []))
+        try fail(leaf, LoveseatError(.remoteError, reason), lane)
     }
 
     private struct Batch: Sendable {

@@ -9,6 +9,8 @@ extension CouchDBSession {
     /// When a continuous pull asks again for what could not be fetched.
     private static let firstRetryDelay = Duration.seconds(2)
     private static let maximumRetryDelay = Duration.seconds(600)
+    /// How often a remote is asked again that lists nothing, although it says that changes follow.
+    private static let maximumEmptyAnswers = 4
 
     func pull(_ index: Int) async throws {
         let lane = lanes[index]
@@ -29,12 +31,11 @@ extension CouchDBSession {
             if isWaiting { query.heartbeat = heartbeat }
             let begin = runtime.uptime()
             guard let page = try await page(query, index, isWaiting: isWaiting) else {
-                setBusy(true)
-                try await retry(try failures(lane), lane)
-                lane.retryDelay = lane.retryDelay.map { min($0 * 2, Self.maximumRetryDelay) }
-                if lane.unsettled.isEmpty { lane.retryDelay = nil }
-                await saveCheckpoint(lane, isLast: true)
-                setBusy(false)
+                try await retryFailures(lane)
+                continue
+            }
+            if try lacksRows(page, lane) {
+                try await runtime.clock.sleep(for: .milliseconds(125 << lane.emptyAnswers))
                 continue
             }
             if isWaiting, page.isEmpty, runtime.uptime() - begin < .seconds(1) {
@@ -42,6 +43,7 @@ extension CouchDBSession {
                 try await runtime.clock.sleep(for: .seconds(1))
             }
             if page.isEmpty {
+                lane.repeated = RepeatedPages()
                 if let next = page.next { advance(lane, to: next, past: []) }
                 if !isWaiting { try await retry(lane.missing.sorted, lane) }
                 if !plan.isContinuous {
@@ -68,6 +70,35 @@ extension CouchDBSession {
         }
     }
 
+    /// Asks again for what could not be fetched, while the feed waits.
+    private func retryFailures(_ lane: Lane) async throws {
+        setBusy(true)
+        try await retry(try failures(lane), lane)
+        lane.retryDelay = lane.retryDelay.map { min($0 * 2, Self.maximumRetryDelay) }
+        if lane.unsettled.isEmpty { lane.retryDelay = nil }
+        await saveCheckpoint(lane, isLast: true)
+        setBusy(false)
+    }
+
+    /// Whether the remote says that changes follow, but lists none of them. A change may have come while it answered. Where documents are
+    /// selected, a remote may also count those that are not (protocol/couchdb-corrections.md 33).
+    ///
+    /// - Throws: `remoteError` if that is so again and again: what follows would be passed over.
+    private func lacksRows(_ page: RemoteDatabase.ChangesPage, _ lane: Lane) throws -> Bool {
+        guard page.isEmpty, case .all = lane.selection, let pending = page.end.pending, pending > 0 else {
+            lane.emptyAnswers = 0
+            return false
+        }
+        lane.emptyAnswers += 1
+        guard lane.emptyAnswers <= Self.maximumEmptyAnswers else {
+            throw LoveseatError(
+                .remoteError,
+                "the peer's list of changes is empty, although the peer says that \(pending.counted("change")) follow"
+            )
+        }
+        return true
+    }
+
     /// Pulls what a page lists, and goes on after it.
     private func pull(_ page: RemoteDatabase.ChangesPage, _ lane: Lane) async throws {
         // The sequence of the query is another one if the remote did not know it any more.
@@ -75,6 +106,7 @@ extension CouchDBSession {
         guard let next = page.next, next != since else {
             throw LoveseatError(.remoteError, "the peer's list of changes does not go on")
         }
+        try lane.repeated.note(page.changes, page.unreadable)
         report(page.unreadable, lane)
         try await pull(page.changes, lane)
         advance(lane, to: next, past: page.unreadable.map { $0.after ?? since })

@@ -97,8 +97,7 @@ extension CouchDBSession {
         for record in records {
             if completed.contains(record.sequence) || record.expires.map({ $0 <= now }) ?? false { continue }
             if let ids = lane.documentIDs, !ids.contains(record.id) { continue }
-            guard (try? IncomingDocument.check(record.id)) != nil, !record.id.beginsExactly(with: "_local/")
-            else {
+            guard (try? IncomingDocument.checkReplicated(record.id)) != nil else {
                 report(
                     record.id,
                     lane,

@@ -21,6 +21,10 @@ actor CouchDBSession: Replication {
         var checkpoint = RemoteCheckpoint()
         /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
         var position: RemoteSequence?
+        /// Notices a list of changes that repeats itself.
+        var repeated = RepeatedPages()
+        /// How many answers in succession listed nothing, although changes follow.
+        var emptyAnswers = 0
         /// The revision of the remote's copy.
         var checkpointRevision: String?
         var saved: RemoteCheckpoint?

@@ -142,8 +142,10 @@ final class RemoteDatabase: Sendable {
         _ found: inout Listing
     ) async throws {
         var query = ChangesQuery(selection, since: nil, limit: ChangesQuery.pageSize)
+        var repeated = RepeatedPages()
         while true {
             let page = try await changes(query)
+            try repeated.note(page.changes, page.unreadable)
             let matching = page.changes.filter { wanted.contains($0.documentID) }
             found.changes += matching
             if !page.unreadable.isEmpty { found.isReadable = false }

@@ -92,6 +92,14 @@ package struct IncomingDocument: Sendable {
         }
     }
 
+    /// - Throws: ``CouchDBError`` for an ID that no document can have which replicates.
+    package static func checkReplicated(_ id: String) throws(CouchDBError) {
+        try check(id)
+        guard !id.beginsExactly(with: "_local/") else {
+            throw .illegalID("local documents do not replicate")
+        }
+    }
+
     /// The canonical text of the members. Most documents' keys have no escapes, and then the values are copied.
     private static func body(_ members: [(key: [UInt8], value: JSONElement)], _ whole: JSONElement)
         throws(CouchDBError) -> JSONText

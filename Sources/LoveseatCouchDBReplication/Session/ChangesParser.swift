@@ -11,19 +11,22 @@ package struct RemoteChange: Hashable, Sendable {
     /// Whether a gateway shows the document to this peer no more.
     package let isRevoked: Bool
 
+    /// Whether the row is about a user or a role of a gateway, and not about a document. Such a row has no revisions.
+    package var isPrincipal: Bool { Self.isPrincipal(documentID) }
+
+    private static func isPrincipal(_ id: String) -> Bool {
+        id.beginsExactly(with: "_user/") || id.beginsExactly(with: "_role/")
+    }
+
     /// Nil if something that every row has is missing.
     init?(_ row: JSONElement) {
-        guard let sequence = row["seq"], !sequence.isNull, let id = row["id"]?.string, !id.isEmpty,
+        guard let sequence = row["seq"], !sequence.isNull, let id = row["id"]?.string,
             let changes = row["changes"], changes.kind == .array
         else { return nil }
         self.sequence = RemoteSequence(sequence)
         documentID = id
         revisions = changes.items.compactMap { $0["rev"]?.string }
-        // A gateway lists its users without revisions.
-        guard revisions.count == changes.count, !revisions.isEmpty || id.utf8.first == UInt8(ascii: "_")
-        else {
-            return nil
-        }
+        guard revisions.count == changes.count, !revisions.isEmpty || Self.isPrincipal(id) else { return nil }
         isDeleted = row["deleted"]?.bool ?? false
         isRevoked = row["revoked"]?.bool ?? false
     }

@@ -1,0 +1,107 @@
+import AsyncHTTPClient
+import Foundation
+import LoveseatCore
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatNetwork
+import LoveseatStorage
+import NIOCore
+import NIOHTTP1
+
+/// An answer whose body has not been read.
+struct RemoteResponse: Sendable {
+    let status: Int
+    let headers: HTTPHeaders
+    let body: HTTPClientResponse.Body
+
+    /// The whole body.
+    ///
+    /// - Throws: `remoteError` if it is longer.
+    func bytes(limit: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        do {
+            for try await part in body {
+                bytes.append(contentsOf: part.readableBytesView)
+                guard bytes.count <= limit else { throw AnswerTooLarge(limit: limit) }
+            }
+        } catch let error as AnswerTooLarge { throw error } catch { throw LoveseatError(http: error) }
+        return bytes
+    }
+
+    /// Seconds for which the server asks not to be asked again; nil if it does not say so.
+    var retryAfter: UInt? {
+        headers.first(name: "Retry-After").flatMap {
+            CookieDate.delay($0, now: Int64(Date().timeIntervalSince1970))
+        }
+    }
+
+    /// The error that the answer reports; of its body only the beginning is read.
+    func failure() async -> RemoteFailure {
+        var bytes: [UInt8] = []
+        var parts = body.makeAsyncIterator()
+        // If the connection breaks inside the body, the status and what came say enough.
+        while bytes.count < Self.maximumFailure, let part = try? await parts.next() {
+            bytes.append(contentsOf: part.readableBytesView.prefix(Self.maximumFailure - bytes.count))
+        }
+        return RemoteFailure(status: status, body: bytes, retryAfter: retryAfter)
+    }
+
+    /// How much is read of an answer that reports an error, in bytes.
+    private static let maximumFailure = 64 << 10
+}
+
+/// An answer that is longer than anything that is held in memory.
+struct AnswerTooLarge: Error {
+    let limit: Int
+
+    var failure: LoveseatError {
+        LoveseatError(.remoteError, "the peer's answer is longer than \(limit.counted("byte"))")
+    }
+}
+
+/// An answer that is not JSON.
+struct UnreadableAnswer: Error {
+    /// The request, in words.
+    let what: String
+    let error: JSONError
+    /// Whether it is an object that is damaged, rather than something else.
+    let isObject: Bool
+
+    var failure: LoveseatError {
+        LoveseatError(.remoteError, "the peer's answer to \(what) is not JSON: \(error)")
+    }
+}
+
+extension LoveseatError {
+    /// Converts an error of the HTTP client.
+    init(http error: any Error, _ target: WebSocketAddress? = nil) {
+        let place = target.map { "\($0.host):\($0.port)" } ?? "the peer"
+        switch error {
+        case let error as LoveseatError: self = error
+        case HTTPParserError.invalidEOFState:
+            self.init(.webSocketAbnormalClose, "the connection ended inside the answer of \(place)")
+        case is HTTPParserError:
+            self.init(.remoteError, "the answer of \(place) is not valid HTTP: \(error)")
+        case let error as HTTPClientError:
+            switch error {
+            case .connectTimeout, .readTimeout, .writeTimeout, .deadlineExceeded,
+                .getConnectionFromPoolTimeout:
+                self.init(.timeout, "\(place) does not answer")
+            case .proxyAuthenticationRequired:
+                self.init(.httpProxyAuthRequired, "the proxy requires a user name and password")
+            case .invalidProxyResponse:
+                self.init(.webSocketAbnormalClose, "the proxy refused to connect to \(place)")
+            default: self.init(.webSocketAbnormalClose, "the connection broke: \(error)")
+            }
+        default:
+            // Code that reads an answer may write to the disk, and fail there.
+            let stored = LoveseatError(storage: error)
+            guard stored.code == .unexpectedError else {
+                self = stored
+                return
+            }
+            let failure = LoveseatError(network: error)
+            self = error is IOError && failure.isRefusedConnection ? failure.connecting(to: place) : failure
+        }
+    }
+}
