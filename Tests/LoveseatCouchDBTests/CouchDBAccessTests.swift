@@ -5,6 +5,7 @@ import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatTesting
+import Synchronization
 import Testing
 
 /// What a listener's policy lets each client of CouchDB's wire do, by every way in and out.
@@ -159,6 +160,43 @@ struct CouchDBAccessTests {
         #expect(difference.json["hers"] == ["missing": [.string(hers), "7-x"]])
         #expect(try await served.call("GET", "/main", as: "bob").json["doc_count"] == 2)
         #expect(try await served.call("GET", "/main", as: "ana").json["doc_count"] == 2)
+        await served.listener.stop()
+    }
+
+    @Test func `a policy is asked about each revision once in a request`() async throws {
+        let asked = Mutex<[String]>([])
+        let served = try await serve {
+            $0.accessPolicy = AccessPolicy { _, _, document in
+                asked.withLock { $0.append(document?.id ?? "") }
+                return .write
+            }
+        }
+        /// The documents that the policy is asked about by a request; "" is the collection.
+        func questions(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> [String] {
+            asked.withLock { $0 = [] }
+            let answer = try await served.call(method, path, body, as: "ana")
+            #expect((200...299).contains(answer.status), "\(method) \(path): \(answer.text)")
+            return asked.withLock { $0 }
+        }
+        func named(_ body: JSONValue) async throws -> JSONValue {
+            var body = body
+            body["_rev"] = .string(try await revision(served, "x", as: "ana"))
+            return body
+        }
+        #expect(try await questions("PUT", "/main/x", ["n": 1]) == ["", "x"])
+        #expect(try await questions("GET", "/main/x") == ["", "x"])
+        #expect(try await questions("PUT", "/main/x", try await named(["n": 2])) == ["", "x", "x"])
+        let attachment: JSONValue = ["content_type": "text/plain", "data": "eA=="]
+        let withAttachment = try await named(["n": 3, "_attachments": ["a": attachment]])
+        #expect(try await questions("PUT", "/main/x", withAttachment) == ["", "x", "x"])
+        let current = try await revision(served, "x", as: "ana")
+        #expect(try await questions("PUT", "/main/x/b?rev=\(current)", "text") == ["", "x"])
+        #expect(
+            try await questions("GET", "/main/_changes?include_docs=true&style=all_docs").sorted()
+                == ["", "", "all", "hers", "his", "x"]
+        )
+        let last = try await revision(served, "x", as: "ana")
+        #expect(try await questions("DELETE", "/main/x?rev=\(last)") == ["", "x"])
         await served.listener.stop()
     }
 

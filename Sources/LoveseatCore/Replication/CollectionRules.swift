@@ -28,10 +28,4 @@ extension FilterCandidate {
             body: record.body
         )
     }
-
-    /// Creates a candidate from a node; nil if the node's body is not here.
-    init?(_ node: RevisionTree.Node, of id: String) {
-        guard let body = node.body else { return nil }
-        self.init(documentID: id, revision: node.id, isDeleted: node.isDeleted, body: body)
-    }
 }

@@ -77,15 +77,16 @@ extension ConnectionStore {
             losses = try self.losses(in: collection, query, &through, isAtEnd: &isAtEnd, transaction)
         }
         try forgetMarks(doubted, in: index)
+        let access = access(to: collection)
         var found: [LocalChange] = []
         for (candidate, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
-            guard try mayRead(record, in: collection) else { continue }
+            guard try access?.mayRead(record) ?? true else { continue }
             read.keep(record, of: collection, among: connections)
             found.append(candidate)
         }
-        for (change, record) in losses where try !mayRead(record, in: collection) { found.append(change) }
+        for (change, record) in losses where try access?.mayRead(record) == false { found.append(change) }
         if !losses.isEmpty { found.sort { $0.sequence < $1.sequence } }
         return ChangePage(found.filter { $0.sequence <= through }, through: through, hasMore: !isAtEnd)
     }
@@ -259,9 +260,10 @@ extension ConnectionStore {
         let records = try store.readManyRows { view in
             try changes.map { try view.record($0.documentID, in: collection) }
         }
+        let access = access(to: collection)
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
             // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
-            guard let record, try mayRead(record, in: collection) else { return .wanted(ancestors: []) }
+            guard let record, try access?.mayRead(record) ?? true else { return .wanted(ancestors: []) }
             let tree = record.revision == change.revision ? nil : try record.tree()
             // A Loveseat's tree is also wanted if its revision is here and another one is current: a peer that may not push, or does not,
             // has no other way to exchange trees.
@@ -330,17 +332,20 @@ extension ConnectionStore {
             let records = try store.readManyRows { view in
                 try proposals.map { try view.record($0.documentID, in: collection) }
             }
-            return try zip(proposals, records).map { try verdict(on: $0, $1, from: peer, in: collection) }
+            let access = access(to: collection)
+            return try zip(proposals, records).map { proposal, record in
+                // To the peer, a document that it may not read does not exist.
+                guard let record, try access?.mayRead(record) ?? true else { return .wanted }
+                return verdict(on: proposal, record, from: peer)
+            }
         }
     }
 
     private func verdict(
         on proposal: ProposedChange,
-        _ record: DocumentRecord?,
-        from peer: RevisionTree.PeerKind,
-        in collection: CollectionHandle
-    ) throws -> ProposalVerdict {
-        guard let record, try mayRead(record, in: collection) else { return .wanted }
+        _ record: DocumentRecord,
+        from peer: RevisionTree.PeerKind
+    ) -> ProposalVerdict {
         if record.revision == proposal.revision {
             // If one side knows more, both exchange their trees.
             let isKnown = peer != .loveseat || record.knowsTheSame(as: proposal.knowledge)

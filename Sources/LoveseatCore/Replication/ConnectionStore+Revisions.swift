@@ -13,8 +13,9 @@ extension ConnectionStore {
     {
         try asking {
             let found = try store.readManyRows { view in try requests.map { try read($0, in: index, view) } }
-            let told = withholding(found, requests, in: index)
-            let granted = try granting(told, requests, in: collections[index])
+            let access = access(to: collections[index])
+            let told = withholding(found, requests, in: index, access)
+            let granted = try granting(told, requests, in: collections[index], access)
             share(granted, in: index)
             return granted
         }
@@ -74,14 +75,17 @@ extension ConnectionStore {
     /// Leaves out of the read revisions what may not be sent. A peer gets the whole tree of a document, since both must come to the same
     /// current revision. But it gets no other content, unless it may read every candidate and the app sends them. Called outside
     /// transactions, since the app may use the database.
-    func withholding(_ found: [OutgoingRevision], _ requests: [RevisionRequest], in index: Int)
-        -> [OutgoingRevision]
-    {
+    func withholding(
+        _ found: [OutgoingRevision],
+        _ requests: [RevisionRequest],
+        in index: Int,
+        _ access: CollectionAccess?
+    ) -> [OutgoingRevision] {
         zip(requests, found).map { request, outgoing in
             guard case .found(var content) = outgoing, let knowledge = content.knowledge else {
                 return outgoing
             }
-            content.knowledge = sendable(knowledge, of: request.documentID, in: index, keeping: nil)
+            content.knowledge = sendable(knowledge, of: request.documentID, in: index, access, keeping: nil)
             return .found(content)
         }
     }
@@ -91,22 +95,17 @@ extension ConnectionStore {
         _ knowledge: TreeKnowledge,
         of id: String,
         in index: Int,
+        _ access: CollectionAccess?,
         keeping current: RevisionID?
     ) -> TreeKnowledge {
-        guard access != nil || rule(index)?.pushFilter != nil else { return knowledge }
-        let hidden = knowledge.nodes.filter { !maySend($0, of: id, in: index) }
+        let filter = rule(index)?.pushFilter
+        if access == nil, filter == nil { return knowledge }
+        let hidden = knowledge.nodes.filter { node in
+            if access?.ruling.maySend(node, of: id) == false { return true }
+            return FilterCandidate(node, of: id).map { filter?($0, false) == false } ?? false
+        }
         guard !hidden.isEmpty else { return knowledge }
         return knowledge.keepingBody(of: hidden.contains { $0.id == current } ? nil : current)
-    }
-
-    private func maySend(_ node: RevisionTree.Node, of id: String, in index: Int) -> Bool {
-        guard let revision = FilterCandidate(node, of: id) else { return true }
-        // That a line was deleted reveals nothing.
-        let isEmpty = node.isDeleted && node.body == .emptyObject
-        if let access, !isEmpty, access.access(to: revision, in: collections[index].name) < .read {
-            return false
-        }
-        return rule(index)?.pushFilter?(revision, false) ?? true
     }
 
     /// A hub accepts only descendants of its own revision. If ours is not one, our content goes on top of the hub's as a copy. Nothing has
@@ -162,7 +161,7 @@ extension ConnectionStore {
         let knowledge = zip(revisions, verdicts).map { revision, verdict in
             revision.knowledge.map { knowledge in
                 var knowledge = filtered(knowledge, of: revision.documentID, in: index)
-                verdict.foreign.removeDecisions(from: &knowledge)
+                verdict.foreign?.removeDecisions(from: &knowledge)
                 return knowledge
             }
         }
@@ -218,10 +217,11 @@ extension ConnectionStore {
     private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int)
         -> [InsertResult]
     {
-        zip(results, revisions).map { result, revision in
+        let access = access(to: collections[index])
+        return zip(results, revisions).map { result, revision in
             guard case .outranked(let knowledge, let current) = result else { return result }
             return .outranked(
-                sendable(knowledge, of: revision.documentID, in: index, keeping: current),
+                sendable(knowledge, of: revision.documentID, in: index, access, keeping: current),
                 current: current
             )
         }

@@ -294,7 +294,7 @@ package final class ConnectionStore: RevisionStore {
         -> [BoundCollection]
     {
         let handles = names.map { name in
-            access.map { $0.access(to: name) > .none } ?? true ? store.collection(name) : nil
+            access?.ruling(in: name).mayReadCollection ?? true ? store.collection(name) : nil
         }
         collections = handles.compactMap { $0 }
         ledgers = collections.map { _ in MarkLedger() }

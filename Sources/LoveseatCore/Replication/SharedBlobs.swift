@@ -121,7 +121,7 @@ extension ConnectionStore {
 
     private func readableBlobs(of id: String, in index: Int) throws -> Set<BlobDigest> {
         guard let record = try store.readRows({ try $0.record(id, in: collections[index]) }),
-            try mayRead(record, in: collections[index])
+            try access(to: collections[index])?.mayRead(record) ?? true
         else { return [] }
         return Set(BlobReference.all(in: record.body).map(\.digest))
     }
@@ -132,9 +132,8 @@ extension ConnectionStore {
     {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }),
             let node = try record.tree().node(revision), let candidate = FilterCandidate(node, of: id),
-            !node.isDamaged, try mayRead(record, in: collection)
+            !node.isDamaged, try access(to: collection)?.mayBuild(on: candidate, of: record) ?? true
         else { return nil }
-        guard let access, revision != record.revision else { return candidate.body }
-        return access.access(to: candidate, in: collection.name) >= .read ? candidate.body : nil
+        return candidate.body
     }
 }

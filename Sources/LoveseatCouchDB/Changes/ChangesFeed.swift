@@ -31,6 +31,7 @@ struct ChangesFeed: Sendable {
     /// `isFirst`: nothing was written before it.
     private func page(after position: UInt64, limit: Int, isFirst: Bool = true) async throws -> Page {
         var page = Page(through: position)
+        let entry = entry.renewed()
         var records: [DocumentRecord] = []
         try entry.store.readRows { view in
             guard view.contains(entry.handle) else { throw CouchDBError.noDatabase }
@@ -65,14 +66,14 @@ struct ChangesFeed: Sendable {
             if request.feed.hasSeparators, page.count > 0 || !isFirst {
                 page.text += ",\n".utf8
             }
-            try append(record, to: &page)
+            try append(record, entry, to: &page)
             page.count += 1
         }
         if request.withDocuments { try await entry.grant(visible.map(\.id)) }
         return page
     }
 
-    private func append(_ record: DocumentRecord, to page: inout Page) throws {
+    private func append(_ record: DocumentRecord, _ entry: Databases.Entry, to page: inout Page) throws {
         if request.feed == .eventsource { page.text += "data: ".utf8 }
         page.text += "{\"seq\":".utf8
         page.text += entry.sequenceText(record.sequence).utf8

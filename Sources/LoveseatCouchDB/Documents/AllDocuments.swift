@@ -195,6 +195,7 @@ extension CouchDBServer {
         _ request: ListRequest,
         _ entry: Databases.Entry
     ) async throws -> (rows: [Row], seen: Int, last: String?) {
+        let entry = entry.renewed()
         var records: [DocumentRecord] = []
         try entry.store.readRows { view in
             try view.list(listing, in: entry.handle) { record in
@@ -213,6 +214,7 @@ extension CouchDBServer {
     private func rows(_ keys: [JSONElement], _ request: ListRequest, _ entry: Databases.Entry) async throws
         -> [Row]
     {
+        let entry = entry.renewed()
         let records = try entry.store.readRows { view in
             try keys.map { key in try key.string.flatMap { try view.record($0, in: entry.handle) } }
         }

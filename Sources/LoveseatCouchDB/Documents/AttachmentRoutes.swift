@@ -3,6 +3,7 @@ import HummingbirdCore
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 import NIOCore
 
@@ -202,10 +203,10 @@ extension CouchDBServer {
 
     /// The change that a policy is asked about when a leaf's attachments change: the body stays.
     private func proposal(_ id: String, _ revision: RevisionID?, _ entry: Databases.Entry) throws
-        -> CollectionAccess.Change
+        -> AccessRuling.Change
     {
         let known = try branches(of: id, in: entry)?.0
-        var proposed = CollectionAccess.Change(
+        var proposed = AccessRuling.Change(
             id: id,
             history: revision.map { [$0] } ?? [],
             isDeleted: false,
@@ -217,7 +218,7 @@ extension CouchDBServer {
 
     /// Changes a leaf's attachments.
     private func change(
-        _ proposed: CollectionAccess.Change,
+        _ proposed: AccessRuling.Change,
         _ revision: RevisionID?,
         _ entry: Databases.Entry,
         revives: Bool,

@@ -108,6 +108,7 @@ extension CouchDBServer {
         _ isLatest: Bool,
         _ entry: Databases.Entry
     ) async throws -> [Found] {
+        let entry = entry.renewed()
         let records = try entry.store.readRows { view in
             var last: DocumentRecord?
             return try page.map { wanted in

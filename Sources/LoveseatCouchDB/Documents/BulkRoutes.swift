@@ -2,6 +2,7 @@ import LoveseatAssertions
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 
 /// Requests about many documents (protocol/couchdb.md §4.4–§4.6).
@@ -144,7 +145,7 @@ extension CouchDBServer {
         _ pins: BlobPins
     ) throws -> PreparedDocument {
         if !document.attachments.isEmpty {
-            let announced = CollectionAccess.Change(announcing: document, id: id)
+            let announced = AccessRuling.Change(announcing: document, id: id)
             if let refusal = try entry.refusal(beforeContentOf: announced) {
                 throw refusal
             }
@@ -270,6 +271,7 @@ extension CouchDBServer {
                 let records = try await entry.store.readFromTask(within: nil) { view in
                     try page.map { try view.record($0.0, in: entry.handle) }
                 }
+                let entry = entry.renewed()
                 for ((id, revisions), record) in zip(page, records) {
                     let branches = try record.flatMap { try entry.branches(of: $0) }
                     if let answer = Self.missing(revisions, in: branches, isOld: isOld) {

@@ -3,6 +3,7 @@ import HummingbirdCore
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 
 /// Requests that write one document (protocol/couchdb.md §4.1).
@@ -62,7 +63,7 @@ extension CouchDBServer {
         let prepared = try refusing(exchange) {
             try check(document, id)
             if !document.attachments.isEmpty {
-                try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+                try entry.requireRight(to: AccessRuling.Change(announcing: document, id: id))
             }
             return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
         }
@@ -170,7 +171,7 @@ extension CouchDBServer {
     func deleteDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let revision = try namedRevision(exchange, nil)
         if entry.access != nil, try branches(of: id, in: entry) == nil { throw CouchDBError.missing }
-        let change = CollectionAccess.Change(
+        let change = AccessRuling.Change(
             id: id,
             history: revision.map { [$0] } ?? [],
             isDeleted: true,
@@ -215,7 +216,7 @@ extension CouchDBServer {
         guard let (branches, _) = try branches(of: id, in: entry) else { throw CouchDBError.missing }
         let branch = source.map { branches.revision($0) } ?? branches.winner
         guard let body = branch?.body, branch?.isDeleted == false else { throw CouchDBError.missing }
-        var change = CollectionAccess.Change(
+        var change = AccessRuling.Change(
             id: target,
             history: over.map { [$0] } ?? [],
             isDeleted: false,

@@ -4,6 +4,7 @@ import LoveseatAssertions
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatReplication
 import LoveseatStorage
 import NIOCore
 
@@ -221,7 +222,7 @@ extension CouchDBServer {
             return try self.refusing(exchange) {
                 let document = try sent.document()
                 try self.check(document, id)
-                try entry.requireRight(to: CollectionAccess.Change(announcing: document, id: id))
+                try entry.requireRight(to: AccessRuling.Change(announcing: document, id: id))
                 return document
             }
         }

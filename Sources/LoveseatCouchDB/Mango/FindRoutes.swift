@@ -222,9 +222,10 @@ struct Finding: Sendable {
     }
 
     private func judge(_ records: [DocumentRecord], _ found: inout Found) throws {
+        let entry = entry.renewed()
         for record in try entry.visible(records) where !record.id.beginsExactly(with: "_design/") {
             if !isSorted, found.bookmarks.count >= wanted { return }
-            guard let (value, _) = try shown(record) else { continue }
+            guard let (value, _) = try shown(record, entry) else { continue }
             var keys: [JSONValue] = []
             for path in isSorted ? plan.index.fields : [] {
                 guard let key = Selector.value(at: path, in: value) else { break }
@@ -249,7 +250,9 @@ struct Finding: Sendable {
     }
 
     /// The document as the client would get it, and its JSON.
-    private func shown(_ record: DocumentRecord) throws -> (JSONValue, RenderedDocument)? {
+    private func shown(_ record: DocumentRecord, _ entry: Databases.Entry) throws -> (
+        JSONValue, RenderedDocument
+    )? {
         guard let branches = try entry.branches(of: record), !branches.winner.isDeleted else { return nil }
         var options = DocumentOptions()
         options.withConflicts = request.withConflicts
@@ -263,13 +266,14 @@ struct Finding: Sendable {
 
     /// The documents at these places, if they still match, with the fields that the client wants.
     func documents(_ places: [FindRequest.Bookmark]) async throws -> [(FindRequest.Bookmark, JSONText)] {
+        let entry = entry.renewed()
         let records = try entry.store.readRows { view in
             try places.map { try view.record($0.id, in: entry.handle) }
         }
         var documents: [(FindRequest.Bookmark, JSONText)] = []
         for (place, record) in zip(places, records) {
             guard let record, !record.isDeleted, try entry.visible([record]).count == 1,
-                let (value, rendered) = try shown(record), request.selector.matches(value)
+                let (value, rendered) = try shown(record, entry), request.selector.matches(value)
             else { continue }
             let text =
                 request.fields.isEmpty

@@ -21,7 +21,7 @@ extension CouchDBServer {
             store: entry.store,
             collection: entry.handle
         )
-        guard access.mayRead else { throw CouchDBError.noDatabase }
+        guard access.ruling.mayReadCollection else { throw CouchDBError.noDatabase }
         entry.access = access
         return entry
     }
@@ -51,6 +51,13 @@ extension CouchDBServer {
 }
 
 extension Databases.Entry {
+    /// The entry as the policy decides from now on. Its answers are kept for one request, or one page of a feed or list.
+    func renewed() -> Self {
+        var entry = self
+        entry.access = access?.renewed()
+        return entry
+    }
+
     /// The branches of a document that the client may read; nil if the document does not exist for it. Called outside transactions.
     ///
     /// `withReplaced`: whether the contents of replaced revisions are in them that are still here.
@@ -83,7 +90,7 @@ extension Databases.Entry {
     /// - Returns: The value of `body`.
     /// - Throws: what `body` throws; `service_unavailable` if others keep changing the documents.
     func write<Value: Sendable>(
-        _ changes: [CollectionAccess.Change],
+        _ changes: [AccessRuling.Change],
         _ body: @Sendable (StoreWriteTransaction, [CouchDBError?]) throws -> Value
     ) async throws -> Value {
         let refusals = changes.map { refusal(of: $0) }
@@ -96,8 +103,11 @@ extension Databases.Entry {
             }
             let verdicts = try changes.indices.map { index -> CouchDBError? in
                 if let refusal = refusals[index] { return refusal }
-                let mayWrite = try access.mayWrite(changes[index], over: records[index])
-                return mayWrite ? nil : .notAllowed(changes[index].id)
+                let (change, record) = (changes[index], records[index])
+                guard try access.ruling.write(change, over: record).mayWrite,
+                    try access.ruling.mayRefer(change, over: record)
+                else { return .notAllowed(change.id) }
+                return nil
             }
             let sequences = records.map { $0?.sequence }
             let written = try await store.writeFromTask(within: nil) { transaction -> Value? in
@@ -118,22 +128,22 @@ extension Databases.Entry {
     }
 
     /// Why a client may not make a change, as far as can be said before its attachments are received; nil if it may.
-    func refusal(beforeContentOf change: CollectionAccess.Change) throws -> CouchDBError? {
+    func refusal(beforeContentOf change: AccessRuling.Change) throws -> CouchDBError? {
         if let refusal = refusal(of: change) { return refusal }
         guard let access else { return nil }
         let record = try store.readRows { try $0.record(change.id, in: handle) }
-        return try access.mayWriteContent(change, over: record) ? nil : .notAllowed(change.id)
+        return try access.ruling.write(change, over: record).mayWrite ? nil : .notAllowed(change.id)
     }
 
     /// Refuses a change that the client may not make, before its attachments are received.
     ///
     /// - Throws: why the client may not.
-    func requireRight(to change: CollectionAccess.Change) throws {
+    func requireRight(to change: AccessRuling.Change) throws {
         if let refusal = try refusal(beforeContentOf: change) { throw refusal }
     }
 
     /// Why the app does not take a change; nil if it does.
-    private func refusal(of change: CollectionAccess.Change) -> CouchDBError? {
+    private func refusal(of change: AccessRuling.Change) -> CouchDBError? {
         guard let filter else { return nil }
         var body = change.body
         if !change.attachments.isEmpty, case .object(var object) = JSONElement(body).value {
@@ -142,20 +152,14 @@ extension Databases.Entry {
             object["_attachments"] = .object(table)
             body = JSONText(canonical: .object(object))
         }
-        let candidate = FilterCandidate(
-            documentID: change.id,
-            revision: change.history.first ?? RevisionID(generation: 1, digest: []),
-            isDeleted: change.isDeleted,
-            body: body
-        )
-        return filter(candidate).map(CouchDBError.init(refusal:))
+        return filter(change.candidate(over: nil, body: body)).map(CouchDBError.init(refusal:))
     }
 
     /// Writes one document.
     ///
     /// - Throws: `forbidden` if the client may not.
     func write<Value: Sendable>(
-        _ change: CollectionAccess.Change,
+        _ change: AccessRuling.Change,
         _ body: @Sendable (StoreWriteTransaction) throws -> Value
     ) async throws -> Value {
         try await write([change]) { transaction, verdicts in
@@ -182,8 +186,8 @@ extension CouchDBError {
 
 extension PreparedDocument {
     /// The change that a filter and a policy are asked about.
-    var change: CollectionAccess.Change {
-        var change = CollectionAccess.Change(id: id, history: history, isDeleted: isDeleted, body: body)
+    var change: AccessRuling.Change {
+        var change = AccessRuling.Change(id: id, history: history, isDeleted: isDeleted, body: body)
         change.received = received
         for attachment in attachments {
             switch attachment {
@@ -197,7 +201,7 @@ extension PreparedDocument {
     }
 }
 
-extension CollectionAccess.Change {
+extension AccessRuling.Change {
     /// A document whose attachments' content has not been received or stored.
     init(announcing document: IncomingDocument, id: String) {
         self.init(id: id, history: document.history, isDeleted: document.isDeleted, body: document.body)

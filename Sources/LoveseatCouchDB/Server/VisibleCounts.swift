@@ -38,7 +38,7 @@ final class VisibleCounts: Sendable {
             }
             guard let last = records.last else { break }
             position = last.sequence
-            for record in try entry.visible(records) {
+            for record in try entry.renewed().visible(records) {
                 if record.isDeleted { counts.deleted += 1 } else { counts.live += 1 }
             }
         }
