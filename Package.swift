@@ -33,7 +33,10 @@ func dependencies(_ names: String) -> [Target.Dependency] {
     names.split(whereSeparator: \.isWhitespace).map { name in
         let name = String(name)
         let library = libraries[name] ?? (name.hasPrefix("NIO") ? ("swift-nio", nil) : nil)
-        guard let library else { return .target(name: name) }
+        guard let library else {
+            return name == "LoveseatCouchDBTesting"
+                ? .target(name: name, condition: .when(traits: ["CouchDB"])) : .target(name: name)
+        }
         let condition = library.trait.map { TargetDependencyCondition.when(traits: [$0]) } ?? nil
         return .product(name: name, package: library.package, moduleAliases: nil, condition: condition)
     }
@@ -195,7 +198,12 @@ let package = Package(
         // Apart, so that who tests without CouchDB's wire needs no Hummingbird.
         library(
             "LoveseatCouchDBTesting",
-            "LoveseatModel LoveseatPlatform LoveseatCore LoveseatNetwork LoveseatCouchDB LoveseatTesting"
+            """
+            LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatReplication LoveseatStorage LoveseatCore
+            LoveseatNetwork LoveseatCouchDB LoveseatTesting AsyncHTTPClient HTTPTypes HummingbirdCore NIOCore
+            NIOEmbedded NIOHTTP1
+            """,
+            settings: common
         ),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
         // The inspector: a local web page, its JSON API, and what `loveseat top` shows. Hummingbird's writers stay outside of actors.
@@ -215,7 +223,7 @@ let package = Package(
             LoveseatDiscovery LoveseatInspector ArgumentParser Logging
             """
         ),
-        program("Simulate", "LoveseatModel LoveseatTesting ArgumentParser"),
+        program("Simulate", "LoveseatModel LoveseatTesting LoveseatCouchDBTesting ArgumentParser"),
 
         // Tests.
         tests("LoveseatModelTests", "LoveseatAssertions LoveseatModel LoveseatTesting Crypto"),

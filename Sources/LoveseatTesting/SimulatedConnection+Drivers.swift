@@ -111,7 +111,9 @@ extension SimulatedConnection {
     // MARK: The active side
 
     private var checkpointIDs: [String] {
-        source.collections.indices.map {
+        var plan = plan
+        plan.remoteName = recordedName ?? plan.remoteName
+        return source.collections.indices.map {
             source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
         }
     }
@@ -126,12 +128,10 @@ extension SimulatedConnection {
         }
     }
 
-    func makeActive(_ connection: PeerConnection, _ isFirst: Bool) throws -> ReplicationDriver {
-        let ids = checkpointIDs
-        let bindings = zip(source.collections, ids).map { collection, id in
+    private func activePlan(_ isFirst: Bool) -> ActivePlan {
+        let bindings = zip(source.collections, checkpointIDs).map { collection, id in
             var binding = ActivePlan.Binding(name: collection.name, checkpointID: id)
             binding.isEmpty = source.store.lastSequence(collection) == 0
-            if binding.isEmpty, plan.pulls { source.mayLackTombstones = true }
             binding.documentIDs = plan.documentIDs
             binding.filtersPull = plan.pullFilter != nil || plan.filter != nil
             return binding
@@ -143,6 +143,30 @@ extension SimulatedConnection {
             isContinuous: plan.isContinuous
         )
         activePlan.reset = isFirst ? plan.reset : .none
+        return activePlan
+    }
+
+    private func activeStore() throws -> ConnectionStore {
+        ConnectionStore(
+            store: source.store,
+            collections: source.collections,
+            checkpointIDs: checkpointIDs,
+            remote: try source.store.write { try $0.remoteNumber(recordedName ?? remoteName) },
+            rules: source.collections.map { _ in plan.rules },
+            nowMilliseconds: runtime.unixTime
+        )
+    }
+
+    private func beginActive() -> End {
+        let end = End(source, surroundings.runtime)
+        if let last = active { self.runtime.task { [self] in await finish(last) } }
+        active = end
+        return end
+    }
+
+    func makeActive(_ connection: PeerConnection, _ isFirst: Bool) throws -> ReplicationDriver {
+        var activePlan = activePlan(isFirst)
+        if plan.pulls, activePlan.collections.contains(where: \.isEmpty) { source.mayLackTombstones = true }
         if let fetch = plan.fetch {
             activePlan.isFetch = true
             for index in activePlan.collections.indices {
@@ -151,19 +175,37 @@ extension SimulatedConnection {
             }
         }
         activePlan.usesDeltas = plan.activeDeltas
-        let replica = ConnectionStore(
-            store: source.store,
-            collections: source.collections,
-            checkpointIDs: ids,
-            remote: try source.store.write { try $0.remoteNumber(remoteName) },
-            rules: source.collections.map { _ in plan.rules },
-            nowMilliseconds: runtime.unixTime
-        )
-        let end = End(source, surroundings.runtime)
-        if let last = active { self.runtime.task { [self] in await finish(last) } }
-        active = end
+        let (sessionPlan, replica, end) = (activePlan, try activeStore(), beginActive())
         return makeDriver(end, replica, connection, hooks(end)) {
-            ReplicationSession(active: activePlan, store: $0, tuning: plan.tuning)
+            ReplicationSession(active: sessionPlan, store: $0, tuning: plan.tuning)
         }
+    }
+
+    /// A replication over another wire, whose sessions use the database itself.
+    func makeActive(over wire: any SimulatedWire, _ isFirst: Bool) async throws -> any Replication {
+        let end = beginActive()
+        let runtime = surroundings.runtime.runtime(driver: end.executor)
+        end.time = runtime.clock as? SimulatedTime
+        let link = wire.link(to: target, surroundings.runtime, plan.httpFaults, seed: dice.next()) {
+            [surroundings, source, target] in surroundings.trace("\(source.index)>\(target.index) \($0)")
+        }
+        otherLink = link
+        let request = ReplicationRequest(
+            options: ConnectionOptions(),
+            runtime: runtime,
+            recordName: { [self] in recordedName = $0 },
+            begin: { [self] in
+                // The process may have died, and started again, while this one asked for the name.
+                if end.isDead { throw LoveseatError(.notOpen, "the process has died") }
+                return ReplicationRequest.Work(
+                    plan: activePlan(isFirst),
+                    store: source.store,
+                    replica: try activeStore(),
+                    observed: source.collections,
+                    hooks: hooks(end)
+                )
+            }
+        )
+        return try await link.replicate(with: request)
     }
 }

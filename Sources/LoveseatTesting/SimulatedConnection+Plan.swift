@@ -11,6 +11,8 @@ extension SimulatedConnection {
         var isContinuous = false
         var reset = ActivePlan.Reset.none
         var link = SimulatedLink.Plan()
+        /// To how many of the requests over another wire something happens.
+        var httpFaults = 0.0
         /// How long a connection takes to be made, in milliseconds.
         var connectDelay = 0...0
         /// The number of attempts to connect; nil for no end.

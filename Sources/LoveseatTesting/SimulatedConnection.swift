@@ -24,6 +24,8 @@ final class SimulatedConnection: @unchecked Sendable {
         /// Reports the requests to all databases and their answers, for people; not a part of the trace.
         let detail: ((String) -> Void)?
         let onEnd: (SimulatedConnection) -> Void
+        /// The wire that is spoken, if it is not the simulator's own.
+        var wire: (any SimulatedWire)?
     }
 
     /// One side of one attempt.
@@ -70,6 +72,9 @@ final class SimulatedConnection: @unchecked Sendable {
     /// The last attempt.
     var (active, passive): (End?, End?)
     private var link: SimulatedLink?
+    var otherLink: (any SimulatedWireLink)?
+    /// The name that the passive side has over another wire.
+    var recordedName: String?
 
     init(
         from source: SimulatedPeer,
@@ -97,6 +102,7 @@ final class SimulatedConnection: @unchecked Sendable {
         )
         var steps = ReplicationSupervisor.Steps(
             connect: { [self] isFirst in
+                if let wire = surroundings.wire { return try await connect(over: wire, isFirst) }
                 let connection = try await connect()
                 do { return try makeActive(connection, isFirst) } catch {
                     await connection.channel.close(code: 1001, reason: "")
@@ -123,7 +129,10 @@ final class SimulatedConnection: @unchecked Sendable {
     }
 
     /// The link breaks: both sides notice, in their time, and what was on the way may be lost.
-    func cut() { link?.cut() }
+    func cut() {
+        link?.cut()
+        otherLink?.cut()
+    }
 
     /// The active side stops in good order, as an app stops a replicator.
     func stop() {
@@ -151,13 +160,21 @@ final class SimulatedConnection: @unchecked Sendable {
             active?.isDead = true
             stop()
             link?.kill(.near)
+            otherLink?.kill()
         } else {
             for end in serving { end.isDead = true }
             link?.kill(.far)
+            otherLink?.cut()
         }
     }
 
     // MARK: The steps
+
+    private func connect(over wire: any SimulatedWire, _ isFirst: Bool) async throws -> any Replication {
+        let delay = dice.int(plan.connectDelay)
+        if delay > 0 { try await runtime.clock.sleep(for: .milliseconds(delay)) }
+        return try await makeActive(over: wire, isFirst)
+    }
 
     private func connect() async throws -> PeerConnection {
         let delay = dice.int(plan.connectDelay)
@@ -195,6 +212,7 @@ final class SimulatedConnection: @unchecked Sendable {
 
     func finish(_ end: End?) async {
         revisionsSent += await end?.driver?.revisionsSent ?? 0
+        if let end, otherLink != nil { revisionsSent += Int(end.progress.documents) }
         // Cancelled timers wake up in this very moment. Nobody cancels this task, so the sleep does not fail.
         try? await runtime.clock.sleep(for: .milliseconds(1))
         if let time = end?.time, time.sleeping > 0 { hasLeftTimers = true }

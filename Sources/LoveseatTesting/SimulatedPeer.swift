@@ -1,14 +1,14 @@
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
-import LoveseatStorage
+package import LoveseatStorage
 
 /// One database of a simulation, which outlives its connections.
 ///
 /// @unchecked because everything of a simulation runs on the thread that steps its clock.
-final class SimulatedPeer: @unchecked Sendable {
-    let index: Int
-    let store: DocumentStore
+package final class SimulatedPeer: @unchecked Sendable {
+    package let index: Int
+    package private(set) var store: DocumentStore
     private(set) var collections: [CollectionHandle]
     /// It speaks the protocol and nothing beyond it, and takes only what descends from its current revision.
     let isHub: Bool
@@ -26,6 +26,9 @@ final class SimulatedPeer: @unchecked Sendable {
     private var judged = JudgedState()
     /// Called with the problem when a document cannot be read. A history goes on, and reports it, since a planted mistake may be the cause.
     var onDamage: (String) -> Void = { preconditionFailure($0) }
+    /// What serves peers of another wire; gone when the process dies or its server restarts.
+    package var service: (any Sendable)?
+    private let (blobFolder, options): (String, DocumentStore.Options)
     /// Serves peers that connect; nil while it does not listen.
     private(set) var server: ReplicationServer? = ReplicationServer()
 
@@ -36,7 +39,8 @@ final class SimulatedPeer: @unchecked Sendable {
         seed: UInt64,
         isHub: Bool = false,
         revisionDepth: Int = RevisionTree.maximumDepth,
-        omissions: RevisionTree.Omissions = []
+        omissions: RevisionTree.Omissions = [],
+        runsTasksInPlace: Bool = false
     ) throws {
         self.index = index
         self.isHub = isHub
@@ -48,6 +52,8 @@ final class SimulatedPeer: @unchecked Sendable {
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
         options.revisionDepth = revisionDepth
         options.omissions = omissions
+        options.runsTasksInPlace = runsTasksInPlace
+        (self.blobFolder, self.options) = (blobFolder, options)
         store = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
         let store = store
         collections = try names.map { name in try store.write { try $0.createCollection(name) } }
@@ -57,9 +63,26 @@ final class SimulatedPeer: @unchecked Sendable {
     func restartServer(after milliseconds: Int, _ clock: VirtualClock, _ runtime: ReplicationRuntime) {
         // Two restarts may overlap: it does not listen yet.
         guard let old = server else { return }
-        server = nil
+        (server, service) = (nil, nil)
         runtime.task { await old.stop() }
         clock.schedule(after: milliseconds) { [self] in server = ReplicationServer() }
+    }
+
+    /// Whether it accepts connections.
+    package var listens: Bool { server != nil }
+
+    /// Closes the database and opens it again: what still runs of the process that died gets errors from now on.
+    ///
+    /// `snapshot`: what is on the disk; nil for everything.
+    func reopen(_ snapshot: StoreSnapshot? = nil) throws {
+        let content = try snapshot ?? store.snapshot()
+        let opened = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
+        try opened.restore(content)
+        try store.close()
+        (store, service, judged) = (opened, nil, JudgedState())
+        // The transactions of the process that died are none that reached the disk in the new one.
+        durableWrites = 0
+        collections = collections.map { opened.collection($0.name) ?? $0 }
     }
 
     // MARK: Power
@@ -81,8 +104,12 @@ final class SimulatedPeer: @unchecked Sendable {
     func losePower(_ oracle: EditOracle) throws {
         // Its first sync failed, and was reported.
         guard let durable else { return }
-        try store.restore(durable.store)
-        collections = collections.map { store.collection($0.name) ?? $0 }
+        if options.runsTasksInPlace {
+            try reopen(durable.store)
+        } else {
+            try store.restore(durable.store)
+            collections = collections.map { store.collection($0.name) ?? $0 }
+        }
         oracle.forgot(index, allBut: durable.knowledge)
     }
 
@@ -138,6 +165,56 @@ final class SimulatedPeer: @unchecked Sendable {
     }
 
     // MARK: State
+
+    private var noted: [Int64: UInt64] = [:]
+    private var notedVersion: UInt64?
+    private var durableWrites = 0
+
+    /// The documents that changed since the last call, by collection, and whether a transaction had to reach the disk.
+    func takeChanges() throws -> (documents: [(collection: Int, id: String)], isDurable: Bool) {
+        let version = store.changes.version
+        var changed: [(collection: Int, id: String)] = []
+        if notedVersion != version {
+            notedVersion = version
+            try store.read { transaction in
+                for (index, collection) in collections.enumerated() {
+                    let newest = transaction.newestSequence(collection)
+                    let last = noted.updateValue(newest, forKey: collection.number) ?? 0
+                    try transaction.changes(in: collection, since: last > newest ? 0 : last) { record in
+                        changed.append((index, record.id))
+                        return true
+                    }
+                }
+            }
+        }
+        let writes = store.durableWriteCount
+        defer { durableWrites = writes }
+        return (changed, writes != durableWrites)
+    }
+
+    /// The leaves of a document as peers of CouchDB's wire see them, without the tombstones with which losing leaves are shown.
+    func leaves(_ id: String, in collection: Int) throws -> [String] {
+        guard let record = try store.readRows({ try $0.record(id, in: collections[collection]) }) else {
+            return []
+        }
+        return try DocumentBranches(of: record).leaves.filter { leaf in
+            leaf.history.count < 2 || leaf.id != StoreWriteTransaction.closingTombstone(over: leaf.history[1])
+        }.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
+    }
+
+    /// What the revisions of a document say whose bodies are here.
+    func contents(in collection: Int) throws -> [String: JSONText] {
+        var contents: [String: JSONText] = [:]
+        try store.read { transaction in
+            try transaction.changes(in: collections[collection], since: 0) { record in
+                for node in try record.tree().nodes.values {
+                    if let body = node.body { contents["\(record.id) \(node.id)"] = body.canonical }
+                }
+                return true
+            }
+        }
+        return contents
+    }
 
     /// A document's tree; nil if there is none.
     func tree(_ id: String, in collection: Int) -> RevisionTree? {

@@ -59,6 +59,10 @@ extension SimulationRun {
             plan.documentIDs = (0..<5).map { _ in "doc\(generator.int(0...40))" }
         }
         persist(&plan)
+        if foreignEdges.contains(edge) {
+            plan.isContinuous = false
+            plan.httpFaults = wireDice.pick([0, 0.03, 0.1, 0.3])
+        }
         open(edge, plan)
     }
 
@@ -127,7 +131,9 @@ extension SimulationRun {
             detail: simulation.isVerbose
                 ? { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
                 : nil,
-            onEnd: { [unowned self] in ended($0) }
+            onEnd: { [unowned self] in ended($0) },
+            wire: foreignEdges.contains(edge)
+                ? isQuiescing ? simulation.wire?.withoutMistake : simulation.wire : nil
         )
     }
 
@@ -137,7 +143,7 @@ extension SimulationRun {
         report.revisionsSent += connection.revisionsSent
         let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
         if connection.hasLeftTimers { report.problems.append("a driver left timers behind") }
-        if let failure = connection.failure, !isDisturbed, simulation.fault == nil {
+        if let failure = connection.failure, !isDisturbed, !simulation.isPlanted {
             report.problems.append("a session failed: \(failure)")
         }
         if worlds.contains(.verdicts) { judgeVersions() }
@@ -153,6 +159,10 @@ extension SimulationRun {
         for connection in connections
         where connection.source === peer || connection.target === peer {
             connection.crash(peer)
+        }
+        if simulation.wire == nil { return }
+        do { try peer.reopen() } catch {
+            report.problems.append("a database cannot be opened again: \(error)")
         }
     }
 

@@ -30,6 +30,8 @@ public struct Simulation: Sendable {
     public var repeatsContents: Bool
     /// Prints every event.
     public var isVerbose = false
+    /// Another wire, which most links speak; nil for none.
+    package var wire: (any SimulatedWire)?
 
     /// A history that is not run yet.
     public init(seed: UInt64) {
@@ -59,6 +61,9 @@ public struct Simulation: Sendable {
         /// The number of documents in the end, tombstones included.
         public var documents = 0
     }
+
+    /// Whether a mistake is planted, in either wire.
+    var isPlanted: Bool { fault != nil || wire?.mistake != nil }
 
     /// Plants a mistake, and adds the worlds and hubs without which it cannot show.
     public mutating func plant(_ mistake: PlantedFault) {
@@ -120,6 +125,12 @@ final class SimulationRun: @unchecked Sendable {
     let crowdHasHub: Bool
     /// Under which address a peer knows another one, where that is not the first one.
     var addresses: [Edge: String] = [:]
+    /// The links that speak another wire.
+    var foreignEdges: Set<Edge> = []
+    /// For links of another wire, and what happens on them.
+    var wireDice: SeededGenerator
+    /// Earlier states of peers, and what each knew then.
+    var backups: [(peer: Int, store: StoreSnapshot, knowledge: EditOracle.Knowledge)] = []
     /// Peers beside the others, which see only a part of what their host has.
     var guests: [SimulatedGuest] = []
     /// Documents made in collections that were made anew.
@@ -131,8 +142,9 @@ final class SimulationRun: @unchecked Sendable {
 
     init(_ simulation: Simulation) throws {
         self.simulation = simulation
-        worlds = simulation.worlds
+        worlds = simulation.wire == nil ? simulation.worlds : simulation.worlds.intersection(Self.wireWorlds)
         worldDice = SeededGenerator(seed: simulation.seed ^ 0x776F_726C_6473)
+        wireDice = SeededGenerator(seed: simulation.seed ^ 0x7769_7265)
         crowdHasHub = worldDice.chance(0.5) && worlds.contains(.thousands)
         generator = SeededGenerator(seed: simulation.seed)
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
@@ -170,6 +182,7 @@ final class SimulationRun: @unchecked Sendable {
         report.peers =
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
+        if simulation.wire != nil { report.peers = min(report.peers, 4) }
         if !worlds.isDisjoint(with: [.thousands, .bodies]) { report.peers = min(report.peers, 3) }
         merges = generator.chance(0.3)
         let names: [CollectionName] =
@@ -185,7 +198,8 @@ final class SimulationRun: @unchecked Sendable {
                 blobFolder: "\(folder)/\(index)",
                 seed: generator.next(),
                 revisionDepth: extras.pick([RevisionTree.maximumDepth, RevisionTree.maximumDepth, 4]),
-                omissions: simulation.fault?.omissions ?? []
+                omissions: simulation.fault?.omissions ?? [],
+                runsTasksInPlace: simulation.wire != nil
             )
             peers.append(peer)
             guard index > 0 else { continue }
@@ -199,6 +213,7 @@ final class SimulationRun: @unchecked Sendable {
             if source != target, !edges.contains(Edge(source, target)) { edges.append(Edge(source, target)) }
         }
         try makeGuests(names)
+        drawWires()
         drawVerdicts()
     }
 
@@ -235,6 +250,7 @@ final class SimulationRun: @unchecked Sendable {
         }
         schedulePowerLosses()
         scheduleWorlds()
+        scheduleWires()
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in
             for connection in connections { connection.abandon() }

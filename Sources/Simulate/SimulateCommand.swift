@@ -14,6 +14,7 @@ struct SimulateCommand: ParsableCommand {
               simulate --seeds 4711 --verbose    replay one, and print every event
               simulate --faults                  plant every known fault, and check that each is caught
               simulate --gateway --seeds 1..500  run histories of clients of a Sync Gateway
+              simulate --couchdb --seeds 1..500  run histories in which most links speak CouchDB's wire
             """
     )
 
@@ -49,6 +50,9 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Run histories of a gateway's clients, users, REST writers and administrators instead.")
     var gateway = false
 
+    @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
+    var couchdb = false
+
     @Flag(help: "Put the gateway back to backups of itself.")
     var backups = false
 
@@ -61,14 +65,17 @@ struct SimulateCommand: ParsableCommand {
     func run() throws {
         let range = try parseSeeds()
         if gateway { return try simulateGateway(range) }
-        if faults { return try checkFaults(range) }
-        let planted = try fault.map { name in
-            guard let fault = PlantedFault(rawValue: name) else {
-                let names = PlantedFault.allCases.map(\.rawValue).joined(separator: ", ")
-                throw ValidationError("no fault \"\(name)\": there are \(names)")
+        if faults { return couchdb ? try checkHTTPFaults(range) : try checkFaults(range) }
+        let planted =
+            try couchdb
+            ? nil
+            : fault.map { name in
+                guard let fault = PlantedFault(rawValue: name) else {
+                    let names = PlantedFault.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ValidationError("no fault \"\(name)\": there are \(names)")
+                }
+                return fault
             }
-            return fault
-        }
         let chosen = try worlds.map(parseWorlds)
         var failures = 0
         var totals = (connections: 0, revisions: 0)
@@ -87,7 +94,7 @@ struct SimulateCommand: ParsableCommand {
             )
             for problem in report.problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(chosenContents)"
+                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(couchdb ? " --couchdb" : "")\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(chosenContents)"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
@@ -102,11 +109,12 @@ struct SimulateCommand: ParsableCommand {
     {
         var simulation = Simulation(seed: seed)
         configure(&simulation, chosen)
+        if couchdb { try useCouchDB(&simulation, planting: self.fault) }
         if let fault { simulation.plant(fault) }
         return try simulation.run()
     }
 
-    private func configure(_ simulation: inout Simulation, _ chosen: Set<SimulatedWorld>?) {
+    func configure(_ simulation: inout Simulation, _ chosen: Set<SimulatedWorld>?) {
         simulation.edits = edits
         simulation.hubs = hubs
         simulation.isVerbose = verbose
@@ -158,7 +166,7 @@ struct SimulateCommand: ParsableCommand {
         if missed > 0 { throw ExitCode(1) }
     }
 
-    private func parseWorlds(_ text: String) throws -> Set<SimulatedWorld> {
+    func parseWorlds(_ text: String) throws -> Set<SimulatedWorld> {
         guard text != "none" else { return [] }
         return Set(
             try text.split(separator: ",").map { name in

@@ -57,7 +57,7 @@ final class FaultyTransport: RemoteTransport {
 
     func execute(
         _ request: HTTPClientRequest,
-        with client: @Sendable () async throws -> HTTPClient
+        with client: @concurrent @Sendable () async throws -> HTTPClient
     ) async throws -> HTTPClientResponse {
         let client = try await client()
         let (fault, place, isAfter) = state.withLock { state -> (Fault?, Int, Bool) in

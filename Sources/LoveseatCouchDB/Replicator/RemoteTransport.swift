@@ -9,6 +9,6 @@ package protocol RemoteTransport: Sendable {
     /// Sends a request, and returns its answer. `client`: makes the client with which it would be sent otherwise.
     func execute(
         _ request: HTTPClientRequest,
-        with client: @Sendable () async throws -> HTTPClient
+        with client: @concurrent @Sendable () async throws -> HTTPClient
     ) async throws -> HTTPClientResponse
 }

@@ -9,7 +9,7 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// The Unix time at which every simulation begins, in milliseconds.
     package static let beginning: Int64 = 1_700_000_000_000
 
-    let clock: VirtualClock
+    package let clock: VirtualClock
     private var dice: SeededGenerator
 
     package init(_ clock: VirtualClock, seed: UInt64) {
@@ -104,7 +104,7 @@ struct SimulatedTime: Clock {
         static func < (lhs: Instant, rhs: Instant) -> Bool { lhs.time < rhs.time }
     }
 
-    let clock: VirtualClock
+    package let clock: VirtualClock
     private let sleepers = Sleepers()
 
     init(clock: VirtualClock) { self.clock = clock }

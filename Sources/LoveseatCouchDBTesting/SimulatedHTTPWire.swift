@@ -1,0 +1,176 @@
+import Foundation
+import HTTPTypes
+import HummingbirdCore
+import LoveseatAssertions
+import LoveseatCore
+import LoveseatCouchDB
+import LoveseatModel
+import LoveseatReplication
+package import LoveseatTesting
+import NIOCore
+import NIOEmbedded
+
+/// CouchDB's wire for the simulator: the client and the server that ship, without sockets.
+package struct SimulatedHTTPWire: SimulatedWire {
+    private let fault: PlantedHTTPFault?
+
+    package init(planting fault: PlantedHTTPFault? = nil) { self.fault = fault }
+
+    package var mistake: String? { fault?.rawValue }
+    package var withoutMistake: any SimulatedWire { Self() }
+
+    package func link(
+        to target: SimulatedPeer,
+        _ runtime: SimulatedRuntime,
+        _ faults: Double,
+        seed: UInt64,
+        _ trace: @escaping (String) -> Void
+    ) -> any SimulatedWireLink {
+        SimulatedHTTPLink(
+            SimulatedHTTP(to: target, runtime, faults: faults, planting: fault, seed: seed, trace),
+            "peer\(target.index)"
+        )
+    }
+}
+
+/// A connection over CouchDB's wire: as many requests as the client sends.
+private final class SimulatedHTTPLink: SimulatedWireLink {
+    private let network: SimulatedHTTP
+    private let name: String
+
+    init(_ network: SimulatedHTTP, _ name: String) { (self.network, self.name) = (network, name) }
+
+    func replicate(with request: ReplicationRequest) async throws -> any Replication {
+        guard let url = URL(string: "http://\(name):5984/\(name)") else {
+            throw LoveseatError(.invalidURL, "\(name) is not the name of a host")
+        }
+        var endpoint = CouchDBEndpoint(url: url)
+        endpoint.transport = network
+        return try await endpoint.replicate(with: request)
+    }
+
+    func cut() { network.cut() }
+    func kill() { network.kill() }
+}
+
+/// The server of a simulated peer, which dies with its process.
+///
+/// @unchecked because everything of a simulation runs on the thread that steps its clock.
+final class SimulatedHTTPServer: @unchecked Sendable {
+    private let responder: CouchDBResponder
+    private let channel = EmbeddedChannel()
+    private let runtime: SimulatedRuntime
+    private var running = 0
+    private var isPumping = false
+
+    private init(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime) throws {
+        let name = "peer\(peer.index)"
+        responder = try CouchDBResponder(serving: Database(name: name, over: peer.store), hostName: name)
+        self.runtime = runtime
+    }
+
+    /// The server of a peer; nil if it does not listen.
+    static func of(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime) throws -> SimulatedHTTPServer? {
+        guard peer.listens else { return nil }
+        if let server = peer.service as? SimulatedHTTPServer { return server }
+        let server = try SimulatedHTTPServer(peer, runtime)
+        peer.service = server
+        return server
+    }
+
+    /// Answers a request. Like a server, it goes on when its client is gone.
+    ///
+    /// `limit`: after how many bytes of the body the connection breaks; nil if it does not.
+    func answer(_ call: SimulatedCall, breakingAfter limit: Int? = nil) async -> SimulatedAnswer {
+        running += 1
+        defer { running -= 1 }
+        if !isPumping { pump() }
+        let box = AnswerBox()
+        await runtime.runtime().task { [responder, channel] in
+            box.answer = await Self.answer(call, limit, responder, channel)
+        }.value
+        guard let answer = box.answer else {
+            impossible("a request has no answer")
+            return SimulatedAnswer(status: 500)
+        }
+        return answer
+    }
+
+    private final class AnswerBox: @unchecked Sendable { var answer: SimulatedAnswer? }
+
+    private static func answer(
+        _ call: SimulatedCall,
+        _ limit: Int?,
+        _ responder: CouchDBResponder,
+        _ channel: EmbeddedChannel
+    ) async -> SimulatedAnswer {
+        let body: RequestBody =
+            if let limit { RequestBody(asyncSequence: BrokenPieces(bytes: call.body, limit: limit)) } else {
+                RequestBody(buffer: ByteBuffer(bytes: call.body))
+            }
+        let response = await responder.respond(to: Request(head: call.head, body: body), on: channel)
+        var answer = SimulatedAnswer(status: response.status.code)
+        answer.headers = response.headers.map { ($0.name.rawName, $0.value) }
+        let written = WrittenBytes()
+        do {
+            try await response.body.write(CollectingWriter(written: written))
+        } catch {
+            // The server cut its answer, and has logged why.
+            answer.isCut = true
+        }
+        answer.body = written.bytes
+        return answer
+    }
+
+    /// Lets the event loop do what waits for it, as long as there are requests.
+    private func pump() {
+        isPumping = true
+        channel.embeddedEventLoop.run()
+        guard running > 0 else { return isPumping = false }
+        runtime.clock.schedule(after: 1) { [self] in pump() }
+    }
+}
+
+/// A request, whole.
+struct SimulatedCall: Sendable {
+    var method: String
+    var host: String
+    var target: String
+    var headers: [(name: String, value: String)]
+    var body: [UInt8]
+
+    var head: HTTPRequest {
+        var fields = HTTPFields()
+        for (name, value) in headers {
+            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
+        }
+        if method != "GET" { fields[.contentLength] = "\(body.count)" }
+        return HTTPRequest(
+            method: HTTPRequest.Method(method) ?? .get,
+            scheme: "http",
+            authority: host,
+            path: target,
+            headerFields: fields
+        )
+    }
+}
+
+/// An answer, whole or cut by its server.
+struct SimulatedAnswer: Sendable {
+    var status: Int
+    var headers: [(name: String, value: String)] = []
+    var body: [UInt8] = []
+    var isCut = false
+}
+
+private final class WrittenBytes: @unchecked Sendable { var bytes: [UInt8] = [] }
+
+private struct CollectingWriter: ResponseBodyWriter {
+    let written: WrittenBytes
+
+    mutating func write(_ buffer: ByteBuffer) async throws {
+        written.bytes.append(contentsOf: buffer.readableBytesView)
+    }
+
+    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}

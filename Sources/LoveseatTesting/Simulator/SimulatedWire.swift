@@ -1,0 +1,36 @@
+package import LoveseatCore
+package import LoveseatReplication
+
+/// A wire other than BLIP, whose client and server run in the simulator's histories.
+package protocol SimulatedWire: Sendable {
+    /// The mistake that is planted, in words; nil for none.
+    var mistake: String? { get }
+
+    /// The same wire without the mistake.
+    var withoutMistake: any SimulatedWire { get }
+
+    /// Begins a connection to a peer.
+    ///
+    /// - Parameters:
+    ///   - faults: To how many of the requests something happens.
+    ///   - seed: Decides what happens, and when.
+    ///   - trace: Takes a line for each event.
+    func link(
+        to target: SimulatedPeer,
+        _ runtime: SimulatedRuntime,
+        _ faults: Double,
+        seed: UInt64,
+        _ trace: @escaping (String) -> Void
+    ) -> any SimulatedWireLink
+}
+
+/// A connection over another wire.
+package protocol SimulatedWireLink: AnyObject {
+    func replicate(with request: ReplicationRequest) async throws -> any Replication
+
+    /// All that is under way is lost.
+    func cut()
+
+    /// The process of the active side died, and sends nothing more.
+    func kill()
+}

@@ -1,0 +1,46 @@
+import ArgumentParser
+import LoveseatTesting
+
+#if CouchDB
+import LoveseatCouchDBTesting
+
+extension SimulateCommand {
+    /// Lets most links speak CouchDB's wire. `fault`: the mistake that is planted.
+    func useCouchDB(_ simulation: inout Simulation, planting fault: String?) throws {
+        simulation.wire = SimulatedHTTPWire(
+            planting: try fault.map { name in
+                guard let fault = PlantedHTTPFault(rawValue: name) else {
+                    let names = PlantedHTTPFault.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ValidationError("no fault \"\(name)\": there are \(names)")
+                }
+                return fault
+            }
+        )
+    }
+
+    /// Plants every mistake in turn.
+    func checkHTTPFaults(_ range: ClosedRange<UInt64>) throws {
+        var missed = 0
+        let chosen = try worlds.map(parseWorlds)
+        for fault in PlantedHTTPFault.allCases {
+            if let seed = try fault.search(range, { configure(&$0, chosen) }) {
+                print("\(fault.rawValue): caught at seed \(seed)")
+            } else {
+                missed += 1
+                print("\(fault.rawValue): MISSED in \(range.count) runs")
+            }
+        }
+        if missed > 0 { throw ExitCode(1) }
+    }
+}
+#else
+extension SimulateCommand {
+    func useCouchDB(_ simulation: inout Simulation, planting fault: String?) throws {
+        throw ValidationError("--couchdb: this program was built without the trait CouchDB")
+    }
+
+    func checkHTTPFaults(_ range: ClosedRange<UInt64>) throws {
+        throw ValidationError("--couchdb: this program was built without the trait CouchDB")
+    }
+}
+#endif
