@@ -135,6 +135,11 @@ struct Check: ParsableCommand {
             Exits with 65 if something is damaged. It writes nothing, so that it works on a full disk and on one that cannot be written to. \
             It can run while another process has the database open, as `serve` does. Only the words of full-text indexes are left out if \
             the database cannot be opened for writing.
+
+            Each document is verified: its revision ID, its tree, its flags, its sequence, and its content, if the revision's ID is the \
+            digest of it, as it is for all that a Loveseat wrote. A sequence is found to be wrong if two documents have it, if it is below \
+            the collection's first one, or, while the database is open elsewhere or was not closed, if it was never reserved. At most 1,000 \
+            problems are listed, and the others counted.
             """
     )
 
