@@ -174,13 +174,14 @@ struct Import: AsyncParsableCommand {
         }
         .flatMap { Result { try importer.finish() } }
         line.end()
+        let kept = try Self.withdraw(created, [collection], of: database, if: result.failure != nil)
         try database.close()
         if importer.absentCount > 0 {
             Output.remark(
                 "loveseat: left out: \(importer.absentCount.counted("row")) of documents that were asked for, and did not exist"
             )
         }
-        try report(Counts(documents: importer.count), created, failure: result.failure)
+        try report(Counts(documents: importer.count), kept, failure: result.failure)
     }
 
     private func importDocuments(_ source: DocumentSource) throws {
@@ -205,8 +206,32 @@ struct Import: AsyncParsableCommand {
                 if result.failure == nil { throw Failure(error: error, counts: counts) }
             }
         }
+        // An atomic import has undone the others already.
+        let others = atomic ? [] : importer.created
+        let kept = try Self.withdraw(created, [collection] + others, of: database, if: result.failure != nil)
         try database.close()
-        try report(counts, created, failure: result.failure)
+        try report(counts, kept, failure: result.failure)
+    }
+
+    /// After a failure, deletes those of the collections that the import has created and put nothing into. A new database is removed as a
+    /// whole.
+    ///
+    /// - Returns: what was created, unless it was deleted.
+    private static func withdraw(
+        _ created: CollectionOptions.Created?,
+        _ collections: [Loveseat.Collection],
+        of database: Database,
+        if failed: Bool
+    ) throws -> CollectionOptions.Created? {
+        guard failed, created?.isDatabase != true else { return created }
+        var kept = created
+        // The first one is the command's, which may have been there before.
+        for (index, collection) in collections.enumerated() where index > 0 || created != nil {
+            guard try collection.changeCount(after: 0) == 0 else { continue }
+            try database.deleteCollection(name: collection.name, scope: collection.scope.name)
+            if index == 0 { kept = nil }
+        }
+        return kept
     }
 
     /// Prints the numbers of documents, and what was created.

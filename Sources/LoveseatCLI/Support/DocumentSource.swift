@@ -33,80 +33,85 @@ struct DocumentSource {
     func forEach(_ body: (Item) throws -> Void) throws {
         var reader = LineReader(file: file, maximumBytes: Self.maximumBytes, piece: Self.piece)
         // The file has no text.
-        guard var line = try reader.nextText() else { return }
+        guard let line = try reader.nextText() else { return }
         if array != nil || isKeyed || line.first(where: { !$0.isBlank }) == UInt8(ascii: "[") {
-            let start = reader.number
+            let start = TextPosition(line: reader.number)
             return try forEachItem(of: line + [0x0A] + reader.rest(), startingAt: start, body)
         }
         try FileShape.check(line, name)
+        var cursor = Cursor(line, number: reader.number)
         var isFirst = true
-        // Where in the line the next value begins.
-        var position = 0
         while true {
-            let start = reader.number
-            let element = try value(&line, &position, &reader)
+            cursor.skipBlanks()
+            let place = "\(name), \(cursor.place)"
+            let element = try value(&cursor, &reader)
             var isLast = false
-            if position == line.count {
-                if let next = try reader.nextText() { (line, position) = (next, 0) } else { isLast = true }
+            if cursor.isAtEnd {
+                if let next = try reader.nextText() {
+                    cursor = Cursor(next, number: reader.number)
+                } else {
+                    isLast = true
+                }
             }
             if isFirst { try checkShape(of: element, isOnlyOne: isLast) }
             isFirst = false
-            try body(Item(element: element, place: "\(name), line \(start)"))
+            try body(Item(element: element, place: place))
             if isLast { return }
         }
     }
 
     /// Reads the value at a position, which may go on in the next lines, and moves the position to the next value or the end.
-    private func value(_ text: inout [UInt8], _ position: inout Int, _ reader: inout LineReader) throws
-        -> JSONElement
-    {
-        let start = reader.number
-        if position == 0 {
+    private func value(_ cursor: inout Cursor, _ reader: inout LineReader) throws -> JSONElement {
+        if cursor.position == 0 {
             // Most often a line is a document.
             do throws(JSONError) {
-                let element = try parse(text, depth: 0)
-                position = text.count
+                let element = try parse(cursor.text, depth: 0)
+                cursor.moveToEnd()
                 return element
             } catch {
                 guard error.reason == .truncated || error.reason == .trailingBytes else {
-                    throw self.error(error, in: text, from: start)
+                    throw self.error(error, in: cursor.text, at: cursor.place)
                 }
             }
         }
-        var scanner = ValueEnd(position: position)
-        while scanner.end(in: text) == nil {
-            if position > 0 {
-                text.removeFirst(position)
-                position = 0
+        var scanner = ValueEnd(position: cursor.position)
+        while scanner.end(in: cursor.text) == nil {
+            if cursor.position > 0 {
+                cursor.trim()
                 scanner = ValueEnd(position: 0)
                 continue
             }
             // No text of JSON goes on in the next line.
             guard !scanner.isInString, let line = try reader.next() else {
                 do throws(JSONError) {
-                    let element = try parse(text, depth: 0)
-                    position = text.count
+                    let element = try parse(cursor.text, depth: 0)
+                    cursor.moveToEnd()
                     return element
-                } catch { throw self.error(error, in: text, from: start) }
+                } catch { throw self.error(error, in: cursor.text, at: cursor.place) }
             }
-            guard text.count + line.count <= Self.maximumBytes else { throw reader.tooLong }
-            text.append(0x0A)
-            text += line
+            guard cursor.text.count + line.count <= Self.maximumBytes else { throw reader.tooLong }
+            cursor.append(line)
         }
+        let text = cursor.text
         let end = scanner.end(in: text) ?? text.count
         let rest = text[end...].drop(while: \.isBlank)
         guard rest.isEmpty || rest.first == UInt8(ascii: "{") else {
-            let line = Array(text[position...])
-            throw error(JSONError(.trailingBytes, at: line.count - rest.count), in: line, from: start)
+            let line = text[cursor.position...]
+            throw error(JSONError(.trailingBytes, at: line.count - rest.count), in: line, at: cursor.place)
         }
-        let value = Array(text[position..<end])
-        position = rest.startIndex
-        do throws(JSONError) { return try parse(value, depth: 0) } catch {
-            throw self.error(error, in: value, from: start)
-        }
+        let value = Array(text[cursor.position..<end])
+        do throws(JSONError) {
+            let element = try parse(value, depth: 0)
+            cursor.move(to: rest.startIndex)
+            return element
+        } catch { throw self.error(error, in: value, at: cursor.place) }
     }
 
-    private func forEachItem(of text: [UInt8], startingAt line: Int, _ body: (Item) throws -> Void) throws {
+    private func forEachItem(
+        of text: [UInt8],
+        startingAt start: TextPosition,
+        _ body: (Item) throws -> Void
+    ) throws {
         // The array, and the object that it may be in, are not part of the documents' own depth.
         let (root, isDeep): (JSONElement, Bool)
         do throws(JSONError) {
@@ -125,7 +130,7 @@ struct DocumentSource {
                     "\(name) is not one JSON object with an array \"\(array)\": values one after another are read without --array"
                 )
             }
-            throw LoveseatError(.invalidJSON, "\(name): \(error)")
+            throw self.error(error, in: text, at: start)
         }
         let kind = isKeyed ? "object" : "array"
         guard let found = array.map({ root[$0] }) ?? root, found.kind == (isKeyed ? .object : .array) else {
@@ -134,9 +139,14 @@ struct DocumentSource {
                 "\(name) has no \(kind)\(array.map { " \"\($0)\"" } ?? "")"
             )
         }
-        func read(_ item: Item) throws {
+        var (place, offset) = (start, 0)
+        func read(_ element: JSONElement, id: String?) throws {
+            let first = element.bytes.startIndex
+            place.advance(over: text[offset..<first])
+            offset = first
+            let item = Item(id: id, element: element, place: "\(name), \(place)")
             let levels = JSONLimits.standard.maximumDepth
-            guard !isDeep || !item.element.isNested(deeperThan: levels) else {
+            guard !isDeep || !element.isNested(deeperThan: levels) else {
                 throw LoveseatError(
                     .invalidJSON,
                     "\(item.place): it has more than \(levels) levels of arrays and objects"
@@ -145,14 +155,12 @@ struct DocumentSource {
             try body(item)
         }
         if isKeyed {
-            for (key, value) in found.members {
-                try read(Item(id: key, element: value, place: "\(name), member \"\(key)\""))
-            }
+            for (key, value) in found.members { try read(value, id: key) }
             return
         }
         for (index, item) in found.items.enumerated() {
             if index == 0 { try checkOrigin(of: item) }
-            try read(Item(element: item, place: "\(name), item \(index + 1)"))
+            try read(item, id: nil)
         }
     }
 
@@ -183,15 +191,55 @@ struct DocumentSource {
         )
     }
 
-    private func error(_ error: JSONError, in text: [UInt8], from line: Int) -> LoveseatError {
-        let before = text.prefix(error.offset)
-        let number = line + before.count { $0 == 0x0A }
-        return LoveseatError(.invalidJSON, "\(name), line \(number): \(error)")
+    private func error(_ error: JSONError, in text: some Sequence<UInt8>, at place: TextPosition)
+        -> LoveseatError
+    {
+        LoveseatError(error, in: text, of: name, startingAt: place)
     }
 }
 
 extension UInt8 {
     fileprivate var isBlank: Bool { [0x20, 0x09, 0x0A, 0x0D].contains(self) }
+}
+
+/// Lines of a file, and a position in them.
+private struct Cursor {
+    private(set) var text: [UInt8]
+    /// The position, in bytes of the text.
+    private(set) var position = 0
+    /// The same position in the file.
+    private(set) var place: TextPosition
+
+    init(_ line: [UInt8], number: Int) { (text, place) = (line, TextPosition(line: number)) }
+
+    var isAtEnd: Bool { position == text.count }
+
+    /// Skips what is blank at the beginning of the text.
+    mutating func skipBlanks() {
+        if position == 0, let start = text.firstIndex(where: { !$0.isBlank }), start > 0 {
+            move(to: start)
+            trim()
+        }
+    }
+
+    mutating func move(to position: Int) {
+        place.advance(over: text[self.position..<position])
+        self.position = position
+    }
+
+    /// Moves to the end, where the place is of no interest.
+    mutating func moveToEnd() { position = text.count }
+
+    /// Removes what is before the position.
+    mutating func trim() {
+        text.removeFirst(position)
+        position = 0
+    }
+
+    mutating func append(_ line: [UInt8]) {
+        text.append(0x0A)
+        text += line
+    }
 }
 
 /// Finds where an object that is not validated yet ends.
@@ -298,7 +346,7 @@ private struct LineReader {
     var tooLong: LoveseatError {
         LoveseatError(
             .invalidJSON,
-            "\(file.name): a document or an array of more than \(maximumBytes) bytes: write one document a line"
+            "\(file.name), \(TextPosition(line: number + 1)): a document or an array of more than \(maximumBytes) bytes: write one document a line"
         )
     }
 

@@ -17,7 +17,9 @@ struct Importer {
     /// The documents that are here with other properties.
     private var replacing = ReplacingDocuments()
     private var others: [ExactText: Loveseat.Collection] = [:]
-    private var blob: BlobReceiver?
+    /// The collections that were created, other than the one of the command.
+    private(set) var created: [Loveseat.Collection] = []
+    private var blob: (receiver: BlobReceiver, place: String)?
     /// The documents that are saved, those among them included that were here already.
     private(set) var count = 0
     /// The documents that were here already with the same properties.
@@ -133,9 +135,15 @@ struct Importer {
         if let known = others[ExactText(path)] { return known }
         do {
             let name = try path.collectionName
-            let made =
-                try transaction?.createCollection(name: name.name, scope: name.scope)
-                ?? database.createCollection(name: name.name, scope: name.scope)
+            let made: Loveseat.Collection
+            if let transaction {
+                // If the import fails, the transaction undoes it.
+                made = try transaction.createCollection(name: name.name, scope: name.scope)
+            } else {
+                let isThere = try database.collection(name: name.name, scope: name.scope) != nil
+                made = try database.createCollection(name: name.name, scope: name.scope)
+                if !isThere { created.append(made) }
+            }
             others[ExactText(path)] = made
             return made
         } catch let error as LoveseatError { throw error.at(place) }
@@ -240,16 +248,18 @@ struct Importer {
                 "\(place): a line with a \"_blob\" needs its digest, and its \"content\" in Base64"
             )
         }
-        if blob?.digest != digest {
+        if blob?.receiver.digest != digest {
             try finishBlob()
-            blob = try database.receiveBlob(digest)
+            blob = (try database.receiveBlob(digest), place)
         }
-        try blob?.write(content)
+        try blob?.receiver.write(content)
     }
 
     private mutating func finishBlob() throws {
-        try blob?.finish()
+        // Most lines are documents.
+        guard let (receiver, place) = blob else { return }
         blob = nil
+        do throws(LoveseatError) { try receiver.finish() } catch { throw error.at(place) }
     }
 }
 
