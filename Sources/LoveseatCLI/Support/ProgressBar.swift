@@ -27,11 +27,15 @@ struct ProgressBar {
     private let start = ContinuousClock.now
     private var line = ProgressLine()
     private var lastActivity: Replicator.ActivityLevel?
+    private var lastError: LoveseatError?
     /// The greatest share that was known. New work does not make it smaller.
     private var share = 0.0
 
     mutating func show(_ status: Replicator.Status) {
-        let isNews = status.activity != lastActivity
+        // A wait is said at once, since nothing follows until it is over.
+        let isNews =
+            status.activity != lastActivity || (status.error != nil && status.error != lastError)
+        lastError = status.error
         // Lines are for what takes long.
         if !line.isTerminal, !isNews, status.activity != .busy { return }
         lastActivity = status.activity
@@ -51,6 +55,23 @@ struct ProgressBar {
         return Double(elapsed.seconds) + Double(elapsed.attoseconds) / 1e18
     }
 
+    /// A span of time, such as 8 s or 4 min 30 s.
+    private static func span(_ seconds: Double) -> String {
+        // A server may name any time.
+        let whole = Int(min(max(seconds, 1), 1e9).rounded())
+        if whole < 60 { return "\(whole) s" }
+        return "\(whole / 60) min" + (whole % 60 == 0 ? "" : " \(whole % 60) s")
+    }
+
+    /// The local time of day so many seconds from now.
+    private static func time(after seconds: Double) -> String {
+        var time = Foundation.time(nil) + Int(min(max(seconds, 0), 1e9).rounded())
+        var parts = tm()
+        localtime_r(&time, &parts)
+        return [parts.tm_hour, parts.tm_min, parts.tm_sec].map { ($0 < 10 ? "0" : "") + "\($0)" }
+            .joined(separator: ":")
+    }
+
     private static func bar(_ share: Double) -> String {
         let full = Int(share * 30)
         let bar = String(repeating: "█", count: full) + String(repeating: "·", count: 30 - full)
@@ -60,7 +81,12 @@ struct ProgressBar {
     private func text(_ status: Replicator.Status) -> String {
         var text = "\(status.activity)"
         // The error that ends it is printed last.
-        if status.activity != .stopped, let error = status.error { text += ": \(error.message)" }
+        if status.activity != .stopped, let error = status.error {
+            text = "\(status.activity == .offline ? "offline" : "waiting"): \(error.message)"
+            if let wait = status.wait ?? error.retryAfter.map(Double.init) {
+                text += "; next attempt in \(Self.span(wait)), at \(Self.time(after: wait))"
+            }
+        }
         let progress = status.progress
         if progress.compared > progress.documents { text += " · \(progress.compared) compared" }
         if progress.documents > 0 {

@@ -75,7 +75,7 @@ extension Replicator {
                 .notice,
                 "\(self): offline: \(failure.message) (\(failure.code)); next attempt in \((seconds * 10).rounded() / 10) s"
             )
-            setStatus(.offline, error: failure)
+            setStatus(.offline, error: failure, wait: seconds)
         }
     }
 

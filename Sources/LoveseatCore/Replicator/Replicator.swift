@@ -108,10 +108,12 @@ public final class Replicator: Sendable {
     func setStatus(
         _ activity: ActivityLevel,
         _ progress: Progress? = nil,
-        error: LoveseatError? = nil
+        error: LoveseatError? = nil,
+        wait: Double? = nil
     ) {
         state.withLock { state in
-            let status = Status(activity: activity, progress: progress ?? state.status.progress, error: error)
+            var status = Status(activity: activity, progress: progress ?? state.status.progress, error: error)
+            status.wait = wait
             if status == state.status { return }
             state.status = status
             for feed in state.statusFeeds.all { feed.push(status) }

@@ -60,6 +60,8 @@ extension Replicator {
         public let progress: Progress
         /// Why the replicator stopped or went offline; nil otherwise, and after it finished or was stopped by the app.
         public let error: LoveseatError?
+        /// Seconds from this status on until the peer is tried again; nil if it does not wait for a time.
+        package var wait: Double?
 
         static let initial = Status(activity: .stopped, progress: .none, error: nil)
 
