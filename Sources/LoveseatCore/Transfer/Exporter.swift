@@ -77,10 +77,10 @@ package struct Exporter {
 
     private mutating func export(_ record: DocumentRecord, in collection: Collection, _ place: String) throws
     {
-        let reasons = try exportBlobs(of: record)
+        let (lacksBlobs, reasons) = try exportBlobs(of: record)
         if !reasons.isEmpty { incomplete.append(("\(collection.fullName)/\(record.id)", reasons)) }
         let body: JSONText
-        var isOnlyOfPeers = !reasons.isEmpty
+        var isOnlyOfPeers = lacksBlobs
         let element = try record.element()
         do throws(JSONError) { body = try JSONText(validating: element) } catch {
             body = record.body.canonical
@@ -115,9 +115,9 @@ package struct Exporter {
 
     /// Writes the blobs that a document refers to, each once.
     ///
-    /// - Returns: why those that were not written are not whole.
-    private mutating func exportBlobs(of record: DocumentRecord) throws -> [String] {
-        guard writesBlobs else { return [] }
+    /// - Returns: whether any was not written, and what is damaged. A blob of a version that is not the current one may never have come.
+    private mutating func exportBlobs(of record: DocumentRecord) throws -> (lacks: Bool, reasons: [String]) {
+        guard writesBlobs else { return (false, []) }
         var digests = record.isDeleted ? [] : BlobReference.all(in: record.body).map(\.digest)
         if writesRevisions, record.encodedTree != nil {
             for node in try record.tree().nodes.values where node.flags.contains(.hasBlobs) {
@@ -125,23 +125,36 @@ package struct Exporter {
                 digests += BlobReference.all(in: body).map(\.digest)
             }
         }
+        let current = Set(record.isDeleted ? [] : BlobReference.all(in: record.body).map(\.digest))
         // In a tree, the blobs have no order.
         if writesRevisions { digests.sort { $0.hexadecimalText < $1.hexadecimalText } }
+        var lacks = false
         var reasons: [String] = []
         for digest in digests {
-            if let known = blobs[digest] {
-                if let known { reasons.append(known) }
-                continue
-            }
-            // Nothing of a damaged blob may be written: an import would refuse it. A compaction may remove a blob meanwhile.
-            let reason = try database.damage(of: digest)
-            let pieces = reason == nil ? try database.blobPieces(digest, pieceBytes: Self.blobPiece) : nil
-            if let pieces { try export(digest, pieces) }
-            let problem = pieces == nil ? reason ?? Database.absence(of: digest) : nil
-            blobs[digest] = .some(problem)
-            if let problem { reasons.append(problem) }
+            guard let reason = try exportBlob(digest) else { continue }
+            lacks = true
+            let isDamage = current.contains(digest) || reason != Database.absence(of: digest)
+            if isDamage, !reasons.contains(reason) { reasons.append(reason) }
         }
-        return reasons
+        return (lacks, reasons)
+    }
+
+    /// Writes a blob, unless it was written before.
+    ///
+    /// - Returns: why it is not written, since an import would refuse it; nil for a whole one.
+    private mutating func exportBlob(_ digest: BlobDigest) throws -> String? {
+        if let known = blobs[digest] { return known }
+        var reason = try database.damage(of: digest)
+        if reason == nil {
+            if let pieces = try database.blobPieces(digest, pieceBytes: Self.blobPiece) {
+                try export(digest, pieces)
+            } else {
+                // A compaction has removed it just now.
+                reason = Database.absence(of: digest)
+            }
+        }
+        blobs[digest] = .some(reason)
+        return reason
     }
 
     private func export(_ digest: BlobDigest, _ pieces: BlobPieces.Iterator) throws {
