@@ -70,9 +70,12 @@ extension CouchDBServer {
         return (revision, JSONElement(JSONText(canonical: .object(object))))
     }
 
+    /// The highest number of a local document's revision. An edit of it would have one that cannot be named.
+    private static let highestNumber = (1 << 53) - 1
+
     static func number(of text: String?) throws(CouchDBError) -> Int {
-        guard let text, text.hasPrefix("0-"), let number = Int(text.dropFirst(2)), number >= 0,
-            number < 1 << 53
+        guard let text, text.hasPrefix("0-"), let number = Int(text.dropFirst(2)),
+            (0...highestNumber).contains(number)
         else {
             throw .invalidRevision
         }
@@ -115,6 +118,7 @@ extension CouchDBServer {
         try check(document, id)
         let key = key(id, entry)
         let revision = document.isDeleted ? 0 : keepsRevision ? base ?? 1 : (base ?? 0) + 1
+        guard revision <= Self.highestNumber else { throw CouchDBError.invalidRevision }
         try await entry.store.writeFromTask(within: nil) { transaction in
             if document.isDeleted {
                 try transaction.removeLocalDocument(key)
