@@ -150,6 +150,47 @@ struct RefusedPushTests {
         #expect(target.state.withLock { $0.requests } < 80)
     }
 
+    @Test(arguments: [false, true])
+    func `a remote that is read-only ends the run by its reason, and gets everything once it is not`(
+        _ withContent: Bool
+    ) async throws {
+        let isReadOnly = Mutex(true)
+        let requests = Mutex(0)
+        let target = Target()
+        let server = try RawServer { request in
+            let isWrite =
+                request.target.hasPrefix("/db/_bulk_docs")
+                || (request.method == "PUT" && !request.target.hasPrefix("/db/_local/"))
+            guard isWrite else { return target.answer(request) }
+            requests.withLock { $0 += 1 }
+            guard isReadOnly.withLock({ $0 }) else {
+                return request.method == "PUT" ? RawServer.json(201, "{}") : target.answer(request)
+            }
+            return RawServer.json(403, #"{"error":"forbidden","reason":"this listener is read-only"}"#)
+        }
+        let active = try ActiveSide()
+        for number in 0..<5 {
+            var document = try Document(id: "d\(number)", json: Array("{}".utf8))
+            if withContent {
+                document["blob"] = try active.database.saveBlob(
+                    Array("content \(number)".utf8),
+                    contentType: "text/plain"
+                ).json
+            }
+            try active.collection.save(&document)
+        }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/db"))
+        let pass = try await active.replicate(url, .push)
+        #expect(pass.status.error?.code == .httpForbidden)
+        #expect(pass.status.error?.message.contains("this listener is read-only") == true)
+        #expect(pass.failed.isEmpty)
+        #expect(requests.withLock { $0 } < 10)
+        isReadOnly.withLock { $0 = false }
+        let second = try await active.replicate(url, .push)
+        #expect(second.status.error == nil)
+        #expect(second.pushed == (0..<5).map { "d\($0)" })
+    }
+
     @Test(arguments: [
         (507, #"{"error":"insufficient_storage","reason":"the disk is full"}"#),
         (500, #"{"error":"unknown_error","reason":"enospc"}"#),

@@ -40,50 +40,14 @@ struct ContentStream: Sendable {
 
     /// Writes stored bytes as they were before they were compressed.
     func writeInflated(_ digest: BlobDigest, to writer: inout any ResponseBodyWriter) async throws {
-        let inflater = try GzipInflater()
-        var offset: UInt64 = 0
-        while let pieces = try inflated(digest, &offset, inflater) {
-            for piece in pieces { try await writer.write(piece) }
-        }
-    }
-
-    private func inflated(_ digest: BlobDigest, _ offset: inout UInt64, _ inflater: GzipInflater) throws
-        -> [[UInt8]]?
-    {
-        guard !inflater.isEnded else { return nil }
-        // A small piece may become a thousand times as large.
-        let piece = try blobs.read(digest, from: offset, count: 4 << 10)
-        guard !piece.isEmpty else { return nil }
-        offset += UInt64(piece.count)
-        var output: [[UInt8]] = []
-        try piece.withUnsafeBytes { bytes in try inflater.inflate(bytes) { output.append(Array($0)) } }
-        return output
+        var reader = try BlobReader(digest, inflates: true, blobs)
+        while let piece = try reader.next() { if !piece.isEmpty { try await writer.write(piece) } }
     }
 
     private func writeBase64(_ digest: BlobDigest, _ inflates: Bool, to writer: inout any ResponseBodyWriter)
         async throws
     {
-        var left: [UInt8] = []
-        var offset: UInt64 = 0
-        let inflater = inflates ? try GzipInflater() : nil
-        while true {
-            let pieces: [[UInt8]]
-            if let inflater {
-                guard let inflated = try inflated(digest, &offset, inflater) else { break }
-                pieces = inflated
-            } else {
-                let piece = try blobs.read(digest, from: offset, count: Self.pieceSize)
-                guard !piece.isEmpty else { break }
-                offset += UInt64(piece.count)
-                pieces = [piece]
-            }
-            for piece in pieces {
-                left += piece
-                let whole = left.count - left.count % 3
-                try await writer.write(BulkBase64.encode(left[..<whole]))
-                left.removeFirst(whole)
-            }
-        }
-        if !left.isEmpty { try await writer.write(BulkBase64.encode(left)) }
+        var reader = try Base64Reader(digest, inflates: inflates, blobs)
+        while let digits = try reader.next() { if !digits.isEmpty { try await writer.write(digits) } }
     }
 }

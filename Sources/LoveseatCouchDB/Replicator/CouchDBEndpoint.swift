@@ -161,14 +161,14 @@ public struct CouchDBEndpoint: PeerEndpoint {
 }
 
 /// The parts of a remote database's URL.
-struct RemoteAddress: Hashable, Sendable {
-    let host: String
-    let port: Int
-    let isSecure: Bool
+package struct RemoteAddress: Hashable, Sendable {
+    package let host: String
+    package let port: Int
+    package let isSecure: Bool
     /// The path of the database, percent-encoded, without a slash at its end.
-    let path: String
+    package let path: String
 
-    init(_ url: URL) throws(LoveseatError) {
+    package init(_ url: URL) throws(LoveseatError) {
         func refuse(_ why: String) -> LoveseatError {
             // A password in it is not repeated.
             let shown = url.user == nil && url.password == nil ? url.absoluteString : "the URL"
@@ -193,15 +193,15 @@ struct RemoteAddress: Hashable, Sendable {
     }
 
     /// The path of the server, without a slash at its end.
-    var rootPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+    package var rootPath: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
 
     /// The database's name, percent-encoded.
-    var databaseName: String {
+    package var databaseName: String {
         String(path[path.index(after: path.lastIndex(of: "/") ?? path.startIndex)...])
     }
 
     /// The path of the database of a collection.
-    func path(of collection: CollectionName) -> String {
+    package func path(of collection: CollectionName) -> String {
         guard collection != .default else { return path }
         return "\(path).\(PathEncoding.segment(collection.scope)).\(PathEncoding.segment(collection.name))"
     }

@@ -208,12 +208,13 @@ extension CouchDBSession {
                     guard incoming.attachments.isEmpty, wanted.isAnswered(by: incoming.history),
                         incoming.id?.isExactly(wanted.leaf.documentID) ?? true
                     else { throw CouchDBError.missing }
-                    found.append(
-                        FetchedRevision(
-                            document: PreparedDocument(incoming, id: wanted.leaf.documentID),
-                            pins: BlobPins(blobs)
-                        )
+                    let pins = BlobPins(blobs)
+                    let prepared = try DocumentSaving.prepare(
+                        incoming,
+                        id: wanted.leaf.documentID,
+                        pins: pins
                     )
+                    found.append(FetchedRevision(document: prepared, pins: pins))
                 }
                 batch.fetched += found
             } catch { batch.singles.append(wanted) }

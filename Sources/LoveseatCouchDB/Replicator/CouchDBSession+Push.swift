@@ -287,6 +287,12 @@ extension CouchDBSession {
             for outcome in outcomes { try count(outcome, target) }
             return outcomes
         } catch let failure as RemoteFailure {
+            // CouchDB refuses single documents by rows.
+            if failure.status == 403, target.tally.beginQuestion(),
+                let refusal = try await target.remote.refusalOfWrites()
+            {
+                throw refusal.failure(of: "_bulk_docs")
+            }
             if let (first, second) = DocumentBatches.halves(leaves) {
                 let one = try await write(first, to: target)
                 return try await one + write(second, to: target)
@@ -349,8 +355,14 @@ extension CouchDBSession {
             guard failure.refusesDocument || failure.isDoubtful else {
                 throw failure.failure(of: "the document \"\(leaf.id)\"")
             }
+            if failure.status == 403, target.tally.beginQuestion(),
+                let refusal = try await remote.refusalOfWrites()
+            {
+                throw refusal.failure(of: "_bulk_docs")
+            }
             return try count(outcome(leaf, bytes: bytes, failure), target)
-        } catch let error as LoveseatError where error.code == .notFound {
+        } catch let error as LoveseatError where [.notFound, .corruptData].contains(error.code) {
+            // A blob is not here, or is damaged.
             return Outcome(leaf, bytes: bytes, error)
         }
     }
@@ -362,8 +374,18 @@ final class PushTally: Sendable {
     private static let maximumDoubtful = 8
 
     private let counts = Mutex((accepted: 0, doubtful: 0))
+    private let isAsked = Mutex(false)
 
     var hasAccepted: Bool { counts.withLock { $0.accepted > 0 } }
+
+    /// Returns whether to ask the remote if it takes documents at all: once, as long as it has taken none.
+    func beginQuestion() -> Bool {
+        if hasAccepted { return false }
+        return isAsked.withLock { isAsked in
+            defer { isAsked = true }
+            return !isAsked
+        }
+    }
 
     func noteAccepted() { counts.withLock { $0.accepted += 1 } }
 

@@ -1,10 +1,10 @@
 import AsyncHTTPClient
-import Foundation
-import LoveseatCore
-import LoveseatCouchDBReplication
+package import Foundation
+package import LoveseatCore
+package import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatNetwork
-import LoveseatReplication
+package import LoveseatReplication
 import LoveseatStorage
 import NIOCore
 import NIOHTTP1
@@ -12,7 +12,7 @@ import NIOSSL
 import Synchronization
 
 /// Sends requests to a remote's server: logs in, follows redirects, validates certificates, and tries again what may pass.
-final class RemoteClient: Sendable {
+package final class RemoteClient: Sendable {
     private static let maximumRedirects = 10
     private static let connectTimeout = TimeAmount.seconds(15)
     /// How long a remote may be silent within an answer.
@@ -44,7 +44,7 @@ final class RemoteClient: Sendable {
 
     private let state = Mutex(State())
 
-    init(
+    package init(
         _ address: RemoteAddress,
         options: ConnectionOptions,
         runtime: ReplicationRuntime,
@@ -59,7 +59,7 @@ final class RemoteClient: Sendable {
         login = RemoteLogin(options)
     }
 
-    func shutDown() async {
+    package func shutDown() async {
         let clients = state.withLock { state in
             state.isShutDown = true
             defer { state.clients = [:] }
@@ -70,15 +70,15 @@ final class RemoteClient: Sendable {
     }
 
     /// How many requests the server takes at once, as far as it has said so.
-    var requestsAtOnce: Int { state.withLock { $0.pace.requestsAtOnce } }
+    package var requestsAtOnce: Int { state.withLock { $0.pace.requestsAtOnce } }
 
     /// Whether an answer came from a Sync Gateway, whose own protocol is another one.
-    var isGateway: Bool { state.withLock { $0.isGateway } }
+    package var isGateway: Bool { state.withLock { $0.isGateway } }
 
     // MARK: Requests
 
     /// Repeats an operation that failed for a reason that may pass within seconds. It must be safe to repeat.
-    func retrying<T: Sendable>(_ operation: () async throws -> T) async throws -> T {
+    package func retrying<T: Sendable>(_ operation: () async throws -> T) async throws -> T {
         var wait = Duration.milliseconds(250)
         for attempt in 1... {
             do { return try await operation() } catch {
@@ -107,7 +107,7 @@ final class RemoteClient: Sendable {
     /// Sends a request below a path of the server.
     ///
     /// `upload`: the body, if it is not the request's own.
-    func send(_ request: RemoteRequest, to path: String, _ upload: Upload? = nil) async throws
+    package func send(_ request: RemoteRequest, to path: String, _ upload: Upload? = nil) async throws
         -> RemoteResponse
     {
         let query = request.query.isEmpty ? "" : "?\(request.query)"

@@ -1,7 +1,7 @@
 import AsyncHTTPClient
 import LoveseatCore
-import LoveseatCouchDBReplication
-import LoveseatModel
+package import LoveseatCouchDBReplication
+package import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 import NIOCore
@@ -15,28 +15,28 @@ struct FetchedRevision: Sendable {
 }
 
 /// One database of a remote.
-final class RemoteDatabase: Sendable {
+package final class RemoteDatabase: Sendable {
     /// The longest answer that is held in memory, in bytes.
     static let maximumAnswer = 64 << 20
 
-    private let client: RemoteClient
-    private let path: String
+    let client: RemoteClient
+    let path: String
 
     /// The features that a remote may lack. Each is assumed until a request shows otherwise.
-    private struct Abilities {
+    struct Abilities {
         var bulkGet = true
         var changesWithBody = true
         var parts = true
     }
 
-    private let abilities = Mutex(Abilities())
+    let abilities = Mutex(Abilities())
 
-    init(client: RemoteClient, path: String) { (self.client, self.path) = (client, path) }
+    package init(client: RemoteClient, path: String) { (self.client, self.path) = (client, path) }
 
     // MARK: The database
 
     /// The UUID of the server; nil if it has none, or this client may not read it.
-    func serverUUID() async throws -> String? {
+    package func serverUUID() async throws -> String? {
         do { return try await json(.server, "/", limit: 1 << 20)["uuid"]?.string } catch let failure
             as RemoteFailure
         {
@@ -50,14 +50,14 @@ final class RemoteDatabase: Sendable {
     }
 
     /// The database's `instance_start_time`, by which a session notices that the database was recreated; nil if there is none.
-    func instance() async throws -> String? {
+    package func instance() async throws -> String? {
         try await json(.information, "the database", limit: 1 << 20)["instance_start_time"]?.string
     }
 
     /// Looks for the database, and creates it if it is wanted.
     ///
     /// - Returns: as ``instance()``.
-    func open(creates: Bool) async throws -> String? {
+    package func open(creates: Bool) async throws -> String? {
         do { return try await instance() } catch let failure as RemoteFailure {
             guard failure.status == 404, creates else { throw failure.failure(of: path) }
             do { _ = try await json(.creation, "the creation of \(path)", limit: 1 << 20) } catch let failure
@@ -75,7 +75,7 @@ final class RemoteDatabase: Sendable {
     // MARK: Checkpoints
 
     /// A checkpoint document; nil if there is none.
-    func checkpoint(_ id: String) async throws -> JSONElement? {
+    package func checkpoint(_ id: String) async throws -> JSONElement? {
         do { return try await json(.checkpoint(id), "_local", limit: 1 << 20) } catch let failure
             as RemoteFailure
         {
@@ -85,7 +85,9 @@ final class RemoteDatabase: Sendable {
     }
 
     /// Saves a checkpoint; returns its revision.
-    func saveCheckpoint(_ id: String, _ body: JSONText, replacing revision: String?) async throws -> String? {
+    package func saveCheckpoint(_ id: String, _ body: JSONText, replacing revision: String?) async throws
+        -> String?
+    {
         var revision = revision
         for _ in 0..<3 {
             do {
@@ -100,27 +102,27 @@ final class RemoteDatabase: Sendable {
 
     // MARK: Changes
 
-    struct ChangesPage: Sendable {
-        var changes: [RemoteChange] = []
-        var unreadable: [UnreadableChange] = []
-        var end: ChangesParser.End
+    package struct ChangesPage: Sendable {
+        package var changes: [RemoteChange] = []
+        package var unreadable: [UnreadableChange] = []
+        package var end: ChangesParser.End
         /// Whether nothing is missing at its end: the answer was not cut.
-        var isWhole = true
+        package var isWhole = true
 
-        var isEmpty: Bool { changes.isEmpty && unreadable.isEmpty }
+        package var isEmpty: Bool { changes.isEmpty && unreadable.isEmpty }
         /// Where to go on; nil if the remote does not say so.
-        var next: RemoteSequence? { end.lastSequence ?? changes.last?.sequence }
+        package var next: RemoteSequence? { end.lastSequence ?? changes.last?.sequence }
     }
 
     /// Changes of some documents.
-    struct Listing: Sendable {
-        var changes: [RemoteChange] = []
+    package struct Listing: Sendable {
+        package var changes: [RemoteChange] = []
         /// Whether no row was unreadable, which may be that of any document.
-        var isReadable = true
+        package var isReadable = true
     }
 
     /// Lists the changes of these documents, each as it is now; those that the remote does not list any more are left out.
-    func changes(of ids: [String]) async throws -> Listing {
+    package func changes(of ids: [String]) async throws -> Listing {
         let wanted = DocumentSet(ids)
         var found = Listing()
         let groups = DocumentBatches.divide(ids, count: 100, bytes: 2_000) { $0.utf8.count + 4 }
@@ -158,14 +160,14 @@ final class RemoteDatabase: Sendable {
     }
 
     /// Whether the remote answers to this client at all, after it has refused one request.
-    func answers() async -> Bool {
+    package func answers() async -> Bool {
         // Whichever error this is, the caller reports the refusal that it has.
         let page = try? await changes(ChangesQuery(.all, since: nil, limit: 1))
         return page != nil
     }
 
     /// Reads a part of the feed. A feed that waits, and at which nothing happens, returns no changes.
-    func changes(_ query: ChangesQuery) async throws -> ChangesPage {
+    package func changes(_ query: ChangesQuery) async throws -> ChangesPage {
         var query = query
         query.usesBody = abilities.withLock { $0.changesWithBody }
         query.asksRevocations = query.asksRevocations && client.isGateway
@@ -223,7 +225,7 @@ final class RemoteDatabase: Sendable {
     var canGetBulk: Bool { abilities.withLock { $0.bulkGet } }
 
     /// Fetches revisions without their attachments; nil if the remote cannot do that.
-    func bulkGet(_ leaves: [DocumentLeaf]) async throws -> [BulkGetItem]? {
+    package func bulkGet(_ leaves: [DocumentLeaf]) async throws -> [BulkGetItem]? {
         guard canGetBulk, !leaves.isEmpty else { return canGetBulk ? [] : nil }
         do {
             let answer = try await json(
@@ -304,66 +306,10 @@ final class RemoteDatabase: Sendable {
         throw .badRequest("it is the document \"\(id)\"")
     }
 
-    // MARK: Writing
-
-    /// Asks which of these leaves the remote lacks. Documents of which it lacks nothing are left out.
-    func differences(_ leaves: [(id: String, revisions: [RevisionID])]) async throws
-        -> DocumentMap<Result<MissingRevisions, LoveseatError>>
-    {
-        guard !leaves.isEmpty else { return [:] }
-        do {
-            let answer = try await json(.differences(leaves), "_revs_diff", limit: Self.maximumAnswer)
-            return try MissingRevisions.read(answer, about: leaves)
-        } catch let failure as RemoteFailure { throw failure.failure(of: "_revs_diff") }
-    }
-
-    /// Writes documents without the content of attachments; returns those that were refused. `ids`: those of the documents.
-    ///
-    /// A failure that may be that of one of several documents is not tried again.
-    ///
-    /// - Throws: ``RemoteFailure`` if the batch as a whole was refused, perhaps for one of them.
-    func write(_ documents: [[UInt8]], of ids: DocumentSet) async throws -> [RefusedDocument] {
-        let isAlone = documents.count == 1
-        do {
-            let answer = try await json(
-                .bulkDocuments(documents),
-                "_bulk_docs",
-                limit: Self.maximumAnswer,
-                tries: isAlone,
-                accepts: [417]
-            )
-            return try RefusedDocument.read(answer, of: ids)
-        } catch let failure as RemoteFailure {
-            guard failure.refusesDocument || failure.isDoubtful || (failure.status == 501 && !isAlone) else {
-                throw failure.failure(of: "_bulk_docs")
-            }
-            throw failure
-        } catch let error as UnreadableAnswer { throw error.failure } catch let error as AnswerTooLarge {
-            throw error.failure
-        }
-    }
-
-    /// Whether documents can be written in parts.
-    var takesParts: Bool { abilities.withLock { $0.parts } }
-
-    func noteWithoutParts() { abilities.withLock { $0.parts = false } }
-
-    /// Writes one document with the content of its attachments.
-    ///
-    /// - Throws: ``RemoteFailure``.
-    func write(_ id: String, contentType: String, _ upload: Upload) async throws {
-        try await client.retrying {
-            let request = RemoteRequest.document(id, contentType: contentType)
-            let response = try await self.client.send(request, to: self.path, upload)
-            guard (200..<300).contains(response.status) else { throw await response.failure() }
-            _ = try await response.bytes(limit: 1 << 20)
-        }
-    }
-
     // MARK: Requests
 
     /// `tries`: whether a failure of the server may pass; `accepts`: statuses that are answers.
-    private func json(
+    func json(
         _ request: RemoteRequest,
         _ what: String,
         limit: Int,

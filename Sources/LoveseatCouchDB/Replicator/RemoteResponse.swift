@@ -1,23 +1,23 @@
-import AsyncHTTPClient
+package import AsyncHTTPClient
 import Foundation
 import LoveseatCore
-import LoveseatCouchDBReplication
+package import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatNetwork
 import LoveseatStorage
 import NIOCore
-import NIOHTTP1
+package import NIOHTTP1
 
 /// An answer whose body has not been read.
-struct RemoteResponse: Sendable {
-    let status: Int
-    let headers: HTTPHeaders
-    let body: HTTPClientResponse.Body
+package struct RemoteResponse: Sendable {
+    package let status: Int
+    package let headers: HTTPHeaders
+    package let body: HTTPClientResponse.Body
 
     /// The whole body.
     ///
     /// - Throws: `remoteError` if it is longer.
-    func bytes(limit: Int) async throws -> [UInt8] {
+    package func bytes(limit: Int) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         do {
             for try await part in body {
@@ -29,14 +29,14 @@ struct RemoteResponse: Sendable {
     }
 
     /// Seconds for which the server asks not to be asked again; nil if it does not say so.
-    var retryAfter: UInt? {
+    package var retryAfter: UInt? {
         headers.first(name: "Retry-After").flatMap {
             CookieDate.delay($0, now: Int64(Date().timeIntervalSince1970))
         }
     }
 
     /// The error that the answer reports; of its body only the beginning is read.
-    func failure() async -> RemoteFailure {
+    package func failure() async -> RemoteFailure {
         var bytes: [UInt8] = []
         var parts = body.makeAsyncIterator()
         // If the connection breaks inside the body, the status and what came say enough.
@@ -51,8 +51,8 @@ struct RemoteResponse: Sendable {
 }
 
 /// An answer that is longer than anything that is held in memory.
-struct AnswerTooLarge: Error {
-    let limit: Int
+package struct AnswerTooLarge: Error {
+    package let limit: Int
 
     var failure: LoveseatError {
         LoveseatError(.remoteError, "the peer's answer is longer than \(limit.counted("byte"))")

@@ -6,7 +6,7 @@ import LoveseatStorage
 import NIOCore
 
 /// The body of a request with attachments, read from the disk while it is sent. It can be sent again from its beginning.
-struct Upload: Sendable {
+package struct Upload: Sendable {
     fileprivate enum Piece: Sendable {
         case bytes([UInt8])
         case blob(BlobDigest, length: Int)
@@ -62,9 +62,7 @@ struct Upload: Sendable {
         private var pieces: ArraySlice<Piece>
         private let blobs: BlobFiles
         private var offset = 0
-        private var inflater: GzipInflater?
-        /// Bytes that do not make a whole group of Base64 yet.
-        private var left: [UInt8] = []
+        private var base64: Base64Reader?
 
         init(_ pieces: ArraySlice<Piece>, _ blobs: BlobFiles) { (self.pieces, self.blobs) = (pieces, blobs) }
 
@@ -86,44 +84,20 @@ struct Upload: Sendable {
                         )
                     }
                     bytes = read.isEmpty ? nil : read
-                case .base64(let digest, let inflates): bytes = try base64(digest, inflates)
+                case .base64(let digest, let inflates):
+                    var reader = try base64 ?? Base64Reader(digest, inflates: inflates, blobs)
+                    bytes = try reader.next()
+                    base64 = reader
                 }
                 guard let bytes else {
                     pieces.removeFirst()
-                    (offset, inflater, left) = (0, nil, [])
+                    (offset, base64) = (0, nil)
                     continue
                 }
-                if case .base64 = piece {} else { offset += max(bytes.count, 1) }
+                offset += max(bytes.count, 1)
                 if !bytes.isEmpty { return ByteBuffer(bytes: bytes) }
             }
             return nil
-        }
-
-        /// The next digits; nil at the end.
-        private mutating func base64(_ digest: BlobDigest, _ inflates: Bool) throws -> [UInt8]? {
-            guard offset >= 0 else { return nil }
-            let read = try blobs.read(digest, from: UInt64(offset), count: inflates ? 4 << 10 : 192 << 10)
-            offset += read.count
-            var isAtEnd = read.isEmpty
-            if inflates {
-                let inflater = try self.inflater ?? GzipInflater()
-                self.inflater = inflater
-                var made: [UInt8] = []
-                if !inflater.isEnded {
-                    try read.withUnsafeBytes { bytes in
-                        try inflater.inflate(bytes) { made.append(contentsOf: $0) }
-                    }
-                }
-                left += made
-                isAtEnd = isAtEnd || inflater.isEnded
-            } else {
-                left += read
-            }
-            let whole = isAtEnd ? left.count : left.count - left.count % 3
-            let digits = BulkBase64.encode(left[..<whole])
-            left.removeFirst(whole)
-            if isAtEnd { offset = -1 }
-            return digits
         }
     }
 }
