@@ -2,7 +2,6 @@ import LoveseatAssertions
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
-import Synchronization
 
 /// A document whose attachments' content is stored, ready for a transaction.
 struct PreparedDocument: Sendable {
@@ -62,34 +61,6 @@ extension PreparedDocument {
     }
 }
 
-/// Keeps blobs until the documents that refer to them are stored.
-final class BlobPins: Sendable {
-    let blobs: BlobFiles
-    private let digests = Mutex<[BlobDigest]>([])
-
-    init(_ blobs: BlobFiles) { self.blobs = blobs }
-    deinit { for digest in digests.withLock({ $0 }) { blobs.unpin(digest) } }
-
-    func add(_ digest: BlobDigest) {
-        blobs.pin(digest)
-        digests.withLock { $0.append(digest) }
-    }
-
-    /// Puts content in its place, and keeps it.
-    func finish(_ writer: BlobWriter) throws(LoveseatError) -> (digest: BlobDigest, length: UInt64) {
-        let stored = try writer.finish(pins: true)
-        digests.withLock { $0.append(stored.digest) }
-        return stored
-    }
-
-    /// Stores content that is in memory.
-    func store(_ content: [UInt8]) throws -> BlobDigest {
-        let writer = try blobs.writer()
-        try writer.write(content)
-        return try finish(writer).digest
-    }
-}
-
 /// Saves documents of clients.
 enum DocumentSaving {
     /// Stores the inline content of a document. `contents`: the attachments that were taken out of its text.
@@ -119,9 +90,29 @@ enum DocumentSaving {
                 prepared.addStub(attachment, pins)
                 continue
             }
-            prepared.add(try ready(attachment, digest: digest, storedLength: length, pins.blobs), digest)
+            prepared.add(try ready(attachment, digest: digest, storedLength: length, pins), digest)
         }
+        try checkCompressedBlobs(of: prepared.body, pins)
         return prepared
+    }
+
+    /// Verifies the blobs in properties that are said to be compressed: whoever reads one inflates it, and relies on its length. The body is what
+    /// its revision names, so that a wrong statement in it cannot be mended here. A blob that is not here is refused later.
+    ///
+    /// - Throws: `forbidden` for a blob that is not what the document says.
+    static func checkCompressedBlobs(of body: JSONText, _ pins: BlobPins) throws {
+        for blob in BlobAttachments.compressed(in: body) where pins.blobs.contains(blob.digest) {
+            let (stored, inflated) = (
+                pins.blobs.length(blob.digest), try pins.inflatedLength(of: blob.digest)
+            )
+            guard let inflated, blob.length == nil || blob.length == UInt64(inflated),
+                blob.encodedLength == nil || blob.encodedLength.flatMap({ UInt64(exactly: $0) }) == stored
+            else {
+                throw CouchDBError.forbidden(
+                    "blob \(blob.digest) is not the compressed content that the document says: send the document without `encoding`"
+                )
+            }
+        }
     }
 
     /// The content that an attachment has in Base64; empty for those whose content is elsewhere.
@@ -148,10 +139,10 @@ enum DocumentSaving {
         digest: BlobDigest,
         storedLength: Int,
         isInflated: Bool = false,
-        _ blobs: BlobFiles
+        _ pins: BlobPins
     ) throws -> PreparedDocument.Attachment {
         let isCompressed = attachment.encoding != nil && !isInflated
-        let inflated = isCompressed ? try GzipContent.length(of: digest, in: blobs) : nil
+        let inflated = isCompressed ? try pins.inflatedLength(of: digest) : nil
         var stored = StoredAttachment(
             name: attachment.name,
             contentType: attachment.contentType ?? "application/octet-stream",

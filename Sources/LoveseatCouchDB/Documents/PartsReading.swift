@@ -79,7 +79,7 @@ final class PartsReceiver {
                     digest: digest,
                     storedLength: length,
                     isInflated: isInflated,
-                    blobs
+                    pins
                 )
                 prepared.add(ready, digest)
                 continue
@@ -93,11 +93,12 @@ final class PartsReceiver {
                     attachment,
                     digest: digest,
                     storedLength: content.count,
-                    blobs
+                    pins
                 )
                 prepared.add(ready, digest)
             }
         }
+        try DocumentSaving.checkCompressedBlobs(of: prepared.body, pins)
         return prepared
     }
 

@@ -184,11 +184,12 @@ struct MIMEDump {
                 attachment,
                 digest: part.digest,
                 storedLength: part.length,
-                blobs
+                pins
             )
             prepared.add(ready, part.digest)
         }
         (text, attachments) = (nil, [])
+        try DocumentSaving.checkCompressedBlobs(of: prepared.body, pins)
         return prepared
     }
 }

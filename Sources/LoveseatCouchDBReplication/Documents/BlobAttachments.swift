@@ -25,6 +25,16 @@ package enum BlobAttachments {
         return found
     }
 
+    /// The blobs of a body that are said to be compressed.
+    package static func compressed(in body: JSONText) -> [BlobReference] {
+        guard body.bytes.contains("@type", "\\u", "\\u") else { return [] }
+        var found: [BlobReference] = []
+        visit(JSONElement(body), path: "") { _, element in
+            if let blob = BlobReference(element.value), blob.isCompressed { found.append(blob) }
+        }
+        return found
+    }
+
     /// The blob of a body that an attachment of this name stands for; nil if there is none.
     package static func blob(_ name: String, in body: JSONText) -> BlobReference? {
         guard name.beginsExactly(with: prefix), body.bytes.contains("@type", "\\u", "\\u") else { return nil }
