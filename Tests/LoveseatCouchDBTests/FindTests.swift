@@ -43,6 +43,21 @@ struct FindTests {
         answer["docs"]?.array?.compactMap { $0["n"]?.int } ?? []
     }
 
+    @Test func `an index without fields is not preferred to those with fields`() async throws {
+        let served = try await serve()
+        let selector: JSONValue = ["n": ["$gte": 55]]
+        #expect(try await served.call("POST", "/main/_index", ["index": ["fields": []]]).status == 200)
+        let scanned = try await find(served, ["selector": selector])
+        #expect(ids(scanned).count == 5)
+        #expect(scanned["warning"]?.string?.contains("No matching index found") == true)
+        let index: JSONValue = ["index": ["fields": ["n"]], "name": "byn"]
+        #expect(try await served.call("POST", "/main/_index", index).status == 200)
+        #expect(numbers(try await find(served, ["selector": selector])) == [55, 56, 57, 58, 59])
+        let explained = try await served.call("POST", "/main/_explain", ["selector": selector])
+        #expect(explained.json["index"]?["name"] == "byn")
+        await served.listener.stop()
+    }
+
     @Test func `documents are found in the order of their IDs, and in that of an index once there is one`()
         async throws
     {

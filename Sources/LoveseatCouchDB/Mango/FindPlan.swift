@@ -54,6 +54,8 @@ struct FindPlan: Sendable {
     private static func isUsable(_ index: MangoIndex, for request: FindRequest) -> Bool {
         let isSorted = request.sort.isEmpty || begins(index.fields, with: request)
         guard index.designID != nil else { return isSorted }
+        // Clients can make an index without fields, which finds nothing.
+        guard !index.fields.isEmpty else { return false }
         let implied: Set<Selector.FieldPath> = [["_id"], ["_rev"]]
         return isSorted
             && Set(index.fields).subtracting(request.sort).subtracting(implied)
