@@ -116,14 +116,20 @@ let package = Package(
             "LoveseatAssertions LoveseatModel LoveseatBLIP LoveseatReplication"
         ),
 
-        library("LoveseatCouchDBReplication", "LoveseatAssertions LoveseatModel LoveseatReplication"),
+        // Regular expressions, words and collation.
+        library("LoveseatText", "LoveseatAssertions"),
+
+        library(
+            "LoveseatCouchDBReplication",
+            "LoveseatAssertions LoveseatModel LoveseatReplication LoveseatText"
+        ),
 
         // Multicast DNS and service discovery, without sockets.
         library("LoveseatDiscoveryCore", "LoveseatAssertions LoveseatModel"),
         // Its sockets, and avahi-client, where it is installed.
         .target(name: "CDiscovery"),
 
-        library("LoveseatQuery", "LoveseatAssertions LoveseatModel"),
+        library("LoveseatQuery", "LoveseatAssertions LoveseatModel LoveseatText"),
 
         // ISA-L's deflate, where it is installed.
         .target(name: "CISAL"),
@@ -135,7 +141,10 @@ let package = Package(
         // Disk.
         library(
             "LoveseatStorage",
-            "LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatQuery GRDB GRDBSQLite Crypto"
+            """
+            LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatQuery LoveseatText GRDB GRDBSQLite
+            Crypto
+            """
         ),
 
         // API.
@@ -143,7 +152,7 @@ let package = Package(
             "LoveseatCore",
             """
             CISAL CZlib LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatBLIP LoveseatReplication
-            LoveseatBLIPReplication LoveseatQuery LoveseatStorage Logging
+            LoveseatBLIPReplication LoveseatQuery LoveseatStorage LoveseatText Logging
             """
         ),
 
@@ -227,9 +236,13 @@ let package = Package(
 
         // Tests.
         tests("LoveseatModelTests", "LoveseatAssertions LoveseatModel LoveseatTesting Crypto"),
+        tests("LoveseatTextTests", "LoveseatText"),
         tests(
             "LoveseatQueryTests",
-            "LoveseatModel LoveseatPlatform LoveseatQuery LoveseatStorage LoveseatTesting GRDBSQLite"
+            """
+            LoveseatModel LoveseatPlatform LoveseatQuery LoveseatStorage LoveseatTesting LoveseatText
+            GRDBSQLite
+            """
         ),
         tests(
             "LoveseatCouchDBReplicationTests",

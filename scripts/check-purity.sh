@@ -4,9 +4,9 @@
 # platform's C library, so that everything builds with Musl too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-pure="Sources/LoveseatAssertions Sources/LoveseatModel Sources/LoveseatBLIP Sources/LoveseatReplication Sources/LoveseatBLIPReplication Sources/LoveseatCouchDBReplication Sources/LoveseatDiscoveryCore Sources/LoveseatQuery"
+pure="Sources/LoveseatAssertions Sources/LoveseatModel Sources/LoveseatBLIP Sources/LoveseatReplication Sources/LoveseatBLIPReplication Sources/LoveseatCouchDBReplication Sources/LoveseatDiscoveryCore Sources/LoveseatText Sources/LoveseatQuery"
 bad=$(grep -rnE '^(public |package |private |internal )?import ' $pure \
-    | grep -vE 'import (LoveseatAssertions|LoveseatModel|LoveseatBLIP|LoveseatReplication|CZlib|Synchronization)$' || true)
+    | grep -vE 'import (LoveseatAssertions|LoveseatModel|LoveseatText|LoveseatBLIP|LoveseatReplication|CZlib|Synchronization)$' || true)
 bad+=$(grep -rnE '\b(Date\(|DispatchQueue|ProcessInfo|SystemRandomNumberGenerator|\.random\(|ContinuousClock|getenv)' $pure || true)
 bad+=$(grep -rn 'Task\.sleep' $pure || true)
 if [ -n "$bad" ]; then

@@ -1,6 +1,7 @@
 import LoveseatModel
 import LoveseatQuery
 import LoveseatTesting
+import LoveseatText
 import Testing
 
 /// Writing trees as text.
@@ -137,7 +138,7 @@ struct QueryPrinterTests {
             .init(.quantified(.every, variable: name, collection: variable, condition: variable))
         )
         expectSame(
-            .init(.collated(variable, QueryCollation(isUnicode: true, ignoresAccents: true, locale: name)))
+            .init(.collated(variable, TextCollation(isUnicode: true, ignoresAccents: true, locale: name)))
         )
         var query = SelectQuery(from: .init(scope: name, name: name, alias: name))
         query.results = [.init(variable, alias: name), .init(variable, alias: name)]

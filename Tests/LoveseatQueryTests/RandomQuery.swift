@@ -1,5 +1,6 @@
 import LoveseatQuery
 import LoveseatTesting
+import LoveseatText
 
 /// Makes random trees of the shapes that the parser makes.
 struct RandomQuery {
@@ -136,7 +137,7 @@ struct RandomQuery {
                     ? .match(.init(source: nil, name: name()), expression(depth))
                     : .function(generator.pick(["LOWER", "COUNT", "CONCAT"]), expressions(0...3, depth))
         default:
-            let collation = QueryCollation(
+            let collation = TextCollation(
                 isUnicode: isNegated,
                 ignoresCase: generator.chance(0.5),
                 ignoresAccents: generator.chance(0.5),

@@ -1,4 +1,6 @@
+import LoveseatAssertions
 package import LoveseatModel
+import LoveseatText
 
 /// A condition of CouchDB's query language Mango (protocol/couchdb.md §4.9).
 package indirect enum Selector: Sendable {
@@ -41,13 +43,20 @@ package indirect enum Selector: Sendable {
         private let expression: RegularExpression
 
         fileprivate init?(_ text: String) {
-            guard let expression = RegularExpression(text) else { return nil }
+            // A pattern that is not valid or not supported makes the selector invalid.
+            guard let expression = try? RegularExpression(text, .pcre) else { return nil }
             self.text = text
             self.expression = expression
         }
 
         fileprivate func matches(_ string: String) -> Bool {
-            string.utf8.count <= Self.maximumText && expression.matches(string)
+            guard string.utf8.count <= Self.maximumText else { return false }
+            do throws(RegularExpressionError) {
+                return try expression.matches(string)
+            } catch {
+                impossible("a search in a short text takes too long: \(error)")
+                return false
+            }
         }
     }
 

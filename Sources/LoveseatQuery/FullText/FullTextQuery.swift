@@ -1,3 +1,5 @@
+package import LoveseatText
+
 /// Translates a search from the language's syntax, which is FTS4's enhanced one, to FTS5's.
 package struct FullTextQuery {
     private let text: [Character]

@@ -1,3 +1,5 @@
+import LoveseatText
+
 extension QueryFunctions {
     func textual(_ id: QueryFunctionID, _ arguments: [QueryValue]) throws(QueryRunError) -> QueryValue {
         switch id {
@@ -61,7 +63,7 @@ extension QueryFunctions {
         guard let text = arguments[0].string, let part = arguments[1].string, !part.isEmpty else {
             return .bool(false)
         }
-        if arguments.count > 2, let name = arguments[2].string, let collation = QueryCollation(sqlName: name),
+        if arguments.count > 2, let name = arguments[2].string, let collation = TextCollation(sqlName: name),
             collation.isUnicode
         {
             return .bool(UnicodeCollator(collation).contains(text, part))
@@ -83,9 +85,9 @@ extension QueryFunctions {
             return self.text(value)
         }
         guard let value = text(arguments[0]), let pattern = text(arguments[1]) else { return .missing }
-        let collation = arguments.count > 2 ? arguments[2].string.flatMap(QueryCollation.init(sqlName:)) : nil
+        let collation = arguments.count > 2 ? arguments[2].string.flatMap(TextCollation.init(sqlName:)) : nil
         // A number, as SQLite's own LIKE gives it.
-        return .integer(LikePattern(pattern, collation: collation ?? QueryCollation()).matches(value) ? 1 : 0)
+        return .integer(LikePattern(pattern, collation: collation ?? TextCollation()).matches(value) ? 1 : 0)
     }
 }
 
@@ -135,7 +137,7 @@ struct LikePattern {
     private let isImpossible: Bool
     private let collator: UnicodeCollator?
 
-    init(_ pattern: String, collation: QueryCollation) {
+    init(_ pattern: String, collation: TextCollation) {
         var parts: [Part] = []
         var isEscaped = false
         for scalar in pattern.unicodeScalars {

@@ -1,4 +1,5 @@
 import LoveseatModel
+package import LoveseatText
 
 /// A step of a path into a document: a key, or a position in an array.
 package enum PathStep: Hashable, Sendable {
@@ -20,27 +21,6 @@ package enum PathStep: Hashable, Sendable {
         case .key(let key): hasher.combine(ExactText(key))
         case .index(let index): hasher.combine(index)
         }
-    }
-}
-
-/// How text is compared: by bytes, or by the options of `COLLATE`.
-package struct QueryCollation: Hashable, Sendable {
-    package var isUnicode = false
-    package var ignoresCase = false
-    /// Only the Unicode algorithm can ignore accents.
-    package var ignoresAccents = false
-    package var locale: String?
-
-    package init(
-        isUnicode: Bool = false,
-        ignoresCase: Bool = false,
-        ignoresAccents: Bool = false,
-        locale: String? = nil
-    ) {
-        self.isUnicode = isUnicode
-        self.ignoresCase = ignoresCase
-        self.ignoresAccents = ignoresAccents
-        self.locale = locale
     }
 }
 
@@ -148,7 +128,7 @@ package struct QueryExpression: Hashable, Sendable {
         case match(IndexReference, QueryExpression)
         case rank(IndexReference)
         case exists(SelectQuery)
-        case collated(QueryExpression, QueryCollation)
+        case collated(QueryExpression, TextCollation)
 
         var children: [QueryExpression] {
             switch self {

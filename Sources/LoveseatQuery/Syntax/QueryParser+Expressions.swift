@@ -1,4 +1,5 @@
 import LoveseatModel
+import LoveseatText
 
 extension QueryParser {
     /// Reads an expression with its collation.
@@ -12,8 +13,8 @@ extension QueryParser {
         }
     }
 
-    mutating func collation() -> QueryCollation? {
-        var collation = QueryCollation()
+    mutating func collation() -> TextCollation? {
+        var collation = TextCollation()
         if cursor.take("(") {
             repeat {
                 guard collationOption(&collation) else { return nil }
@@ -23,7 +24,7 @@ extension QueryParser {
         return collationOption(&collation) ? collation : nil
     }
 
-    mutating func collationOption(_ collation: inout QueryCollation) -> Bool {
+    mutating func collationOption(_ collation: inout TextCollation) -> Bool {
         let word = cursor.word()
         switch word?.uppercased() {
         case "UNICODE": collation.isUnicode = true

@@ -1,3 +1,5 @@
+import LoveseatText
+
 extension QueryPrinter {
     /// How tightly an expression binds, from the weakest on. An expression that is weaker than its place needs parentheses.
     enum Strength: Int, Comparable {
@@ -216,7 +218,7 @@ extension QueryPrinter {
         name(index.name)
     }
 
-    private mutating func collation(_ collation: QueryCollation) {
+    private mutating func collation(_ collation: TextCollation) {
         var options: [String] = []
         if collation.isUnicode || collation.locale != nil {
             var printer = QueryPrinter()

@@ -1,4 +1,5 @@
 import LoveseatModel
+import LoveseatText
 
 /// An index over the values of expressions.
 package struct ValueIndexDefinition: Hashable, Sendable {

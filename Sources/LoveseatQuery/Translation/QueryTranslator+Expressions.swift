@@ -1,4 +1,5 @@
 import LoveseatAssertions
+import LoveseatText
 
 extension QueryTranslator {
     /// The use of a value.
@@ -13,7 +14,7 @@ extension QueryTranslator {
     mutating func sql(
         _ expression: QueryExpression,
         _ context: Context,
-        _ collation: QueryCollation? = nil
+        _ collation: TextCollation? = nil
     ) throws(QueryError) -> String {
         guard level < QueryLimits.depth else {
             throw QueryError(.invalidQuery, QueryLimits.tooDeep, at: expression.position)
@@ -66,7 +67,7 @@ extension QueryTranslator {
     private mutating func compound(
         _ expression: QueryExpression,
         _ context: Context,
-        _ collation: QueryCollation?
+        _ collation: TextCollation?
     ) throws(QueryError) -> String {
         switch expression.kind {
         case .unary(let name, let value):
@@ -106,7 +107,7 @@ extension QueryTranslator {
     private mutating func condition(
         _ expression: QueryExpression,
         _ context: Context,
-        _ collation: QueryCollation?
+        _ collation: TextCollation?
     ) throws(QueryError) -> String {
         switch expression.kind {
         case .binary(let name, let left, let right):

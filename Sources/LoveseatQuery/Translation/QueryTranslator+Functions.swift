@@ -1,4 +1,5 @@
 import LoveseatModel
+import LoveseatText
 
 extension QueryTranslator {
     // MARK: Quantifiers
@@ -85,7 +86,7 @@ extension QueryTranslator {
     mutating func function(
         _ name: String,
         _ arguments: [QueryExpression],
-        _ collation: QueryCollation?,
+        _ collation: TextCollation?,
         at position: Int?
     ) throws(QueryError) -> String {
         guard let signature = QueryFunctionTable.signatures[name] else {
@@ -143,7 +144,7 @@ extension QueryTranslator {
         _ name: String,
         _ target: String,
         _ arguments: [QueryExpression],
-        _ collation: QueryCollation?,
+        _ collation: TextCollation?,
         at position: Int?
     ) throws(QueryError) -> String {
         guard scope.allowsAggregates else {

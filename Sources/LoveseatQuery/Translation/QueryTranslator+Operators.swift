@@ -1,3 +1,5 @@
+import LoveseatText
+
 extension QueryTranslator {
     // MARK: Operators
 
@@ -5,7 +7,7 @@ extension QueryTranslator {
     ///
     /// SQLite takes a collation from anywhere inside of an operand, also from a comparison in a CASE or in a function's arguments. If there
     /// is one inside, the outer comparison has to name its own.
-    func collated(_ text: String, _ collation: QueryCollation?, with others: [String] = []) -> String {
+    func collated(_ text: String, _ collation: TextCollation?, with others: [String] = []) -> String {
         if let name = collation?.sqlName { return text + " COLLATE " + SQL.name(name) }
         guard namesCollation, ([text] + others).contains(where: SQL.mayNameCollation) else { return text }
         return text + " COLLATE BINARY"
@@ -15,7 +17,7 @@ extension QueryTranslator {
         _ name: QueryExpression.BinaryOperator,
         _ left: QueryExpression,
         _ right: QueryExpression,
-        _ collation: QueryCollation?,
+        _ collation: TextCollation?,
         at position: Int?
     ) throws(QueryError) -> String {
         switch name {
@@ -52,7 +54,7 @@ extension QueryTranslator {
         _ value: QueryExpression,
         _ items: [QueryExpression],
         _ isNegated: Bool,
-        _ collation: QueryCollation?
+        _ collation: TextCollation?
     ) throws(QueryError) -> String {
         var text = try sql(value, .operand)
         let column = column(value)
@@ -82,7 +84,7 @@ extension QueryTranslator {
         _ low: QueryExpression,
         _ high: QueryExpression,
         _ isNegated: Bool,
-        _ collation: QueryCollation?
+        _ collation: TextCollation?
     ) throws(QueryError) -> String {
         var text = try sql(value, .operand)
         if let column = column(value) {
@@ -104,7 +106,7 @@ extension QueryTranslator {
         _ value: QueryExpression,
         _ pattern: QueryExpression,
         _ isNegated: Bool,
-        _ collation: QueryCollation?
+        _ collation: TextCollation?
     ) throws(QueryError) -> String {
         let (one, other) = (try sql(value, .operand), try sql(pattern, .operand))
         let text: String

@@ -1,4 +1,5 @@
 import LoveseatModel
+import LoveseatText
 
 /// Translates a query to SQL: resolves names, checks rules that the grammar cannot, and writes expressions.
 struct QueryTranslator {
@@ -149,7 +150,7 @@ struct QueryTranslator {
     /// An expression to sort or group by, with its collation.
     mutating func sortKey(_ expression: QueryExpression) throws(QueryError) -> String {
         var inner = expression
-        var collation: QueryCollation?
+        var collation: TextCollation?
         if case .collated(let item, let written) = expression.kind {
             (inner, collation) = (item, written)
             namesCollation = namesCollation || written.sqlName != nil

@@ -1,6 +1,7 @@
 import GRDBSQLite
 import LoveseatModel
 import LoveseatQuery
+import LoveseatText
 
 /// The additions of full-text search to FTS5: the tokenizer `loveseat`, and `ls_rank`.
 enum FullTextExtension {

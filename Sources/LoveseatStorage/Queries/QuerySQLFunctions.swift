@@ -2,6 +2,7 @@ import GRDBSQLite
 import LoveseatAssertions
 import LoveseatPlatform
 package import LoveseatQuery
+import LoveseatText
 
 /// The SQL functions, collations and tables that translated queries need.
 package enum QuerySQLFunctions {
@@ -114,13 +115,13 @@ package enum QuerySQLFunctions {
 
     private final class KeptCollator {
         let collator: UnicodeCollator
-        init(_ collation: QueryCollation) { collator = UnicodeCollator(collation) }
+        init(_ collation: TextCollation) { collator = UnicodeCollator(collation) }
     }
 
     /// Makes a Unicode collation when a statement names it first.
     private static func addCollation(_ name: String, to connection: OpaquePointer) {
         // Another tool may have put an index with its own collation into the file; SQLite then reports that it lacks it.
-        guard let collation = QueryCollation(sqlName: name) else { return }
+        guard let collation = TextCollation(sqlName: name) else { return }
         let kept = Unmanaged.passRetained(KeptCollator(collation)).toOpaque()
         let code = sqlite3_create_collation_v2(
             connection,

@@ -1,5 +1,6 @@
 import Foundation
 import LoveseatQuery
+import LoveseatText
 
 /// How texts are compared: a ``Collation``, or the beginning of one.
 public protocol CollationProtocol: Sendable {
@@ -9,18 +10,18 @@ public protocol CollationProtocol: Sendable {
 
 /// How texts are compared; see ``ExpressionProtocol/collate(_:)``.
 public struct Collation: CollationProtocol {
-    let options: QueryCollation
+    let options: TextCollation
 
     /// The collation itself.
     public var collation: Collation { self }
 
     /// Compares texts by their bytes.
-    public static func ascii() -> ASCII { ASCII(options: QueryCollation()) }
+    public static func ascii() -> ASCII { ASCII(options: TextCollation()) }
 
     /// Compares texts by the Unicode Collation Algorithm, in the order of the current locale's language.
     public static func unicode() -> Unicode {
         Unicode(
-            options: QueryCollation(
+            options: TextCollation(
                 isUnicode: true,
                 locale: Locale.current.language.languageCode?.identifier
             )
@@ -29,7 +30,7 @@ public struct Collation: CollationProtocol {
 
     /// A collation that compares texts by their bytes.
     public struct ASCII: CollationProtocol {
-        fileprivate var options: QueryCollation
+        fileprivate var options: TextCollation
 
         /// The collation.
         public var collation: Collation { Collation(options: options) }
@@ -44,7 +45,7 @@ public struct Collation: CollationProtocol {
 
     /// A collation that compares texts by the Unicode Collation Algorithm.
     public struct Unicode: CollationProtocol {
-        fileprivate var options: QueryCollation
+        fileprivate var options: TextCollation
 
         /// The collation.
         public var collation: Collation { Collation(options: options) }

@@ -1,4 +1,5 @@
 import LoveseatQuery
+import LoveseatText
 
 /// Operators. Values of different kinds can be compared, and comparisons with something MISSING are MISSING.
 extension ExpressionProtocol {
@@ -145,7 +146,7 @@ extension ExpressionProtocol {
         _ kind: ([QueryExpression]) -> QueryExpression.Kind
     ) -> Expression {
         Expression(of: [self] + others) { operands in
-            var collation: QueryCollation?
+            var collation: TextCollation?
             let bare = operands.map { operand in
                 guard case .collated(let value, let own) = operand.kind, !value.isComparison else {
                     return operand

@@ -74,28 +74,3 @@ struct CollationTailoring: Sendable {
         "cy": "c<ch d<dd f<ff g<ng l<ll p<ph r<rh t<th",
     ]
 }
-
-extension QueryCollation {
-    /// The name in SQL; nil for comparison by bytes.
-    package var sqlName: String? {
-        guard isUnicode else { return ignoresCase ? "NOCASE" : nil }
-        // Of a locale only the language counts, so that the name has no odd characters.
-        let language = CollationTailoring.language(of: locale).map { "_" + $0 } ?? ""
-        return "ls_unicode" + (ignoresCase ? "_nocase" : "") + (ignoresAccents ? "_nodiac" : "") + language
-    }
-
-    /// Reads the name of a Unicode collation; nil for other names.
-    package init?(sqlName: String) {
-        guard sqlName.hasPrefix("ls_unicode") else { return nil }
-        var rest = sqlName.dropFirst("ls_unicode".count)
-        func take(_ option: String) -> Bool {
-            guard rest.hasPrefix(option) else { return false }
-            rest = rest.dropFirst(option.count)
-            return true
-        }
-        self.init(isUnicode: true)
-        ignoresCase = take("_nocase")
-        ignoresAccents = take("_nodiac")
-        if take("_") { locale = String(rest) }
-    }
-}

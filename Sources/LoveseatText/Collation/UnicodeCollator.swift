@@ -4,10 +4,10 @@
 /// exceptions of Latin; scripts, digits, punctuation and symbols are in the order of the Unicode collation algorithm's
 /// groups. Languages move letters (``CollationTailoring``).
 package struct UnicodeCollator: Sendable {
-    package let collation: QueryCollation
+    package let collation: TextCollation
     private let tailoring: CollationTailoring
 
-    package init(_ collation: QueryCollation) {
+    package init(_ collation: TextCollation) {
         self.collation = collation
         tailoring = CollationTailoring(locale: collation.locale)
     }
