@@ -73,6 +73,7 @@ let package = Package(
         .library(name: "Loveseat", targets: ["Loveseat"]),
         .library(name: "LoveseatCouchDB", targets: ["LoveseatCouchDB"]),
         .library(name: "LoveseatDiscovery", targets: ["LoveseatDiscovery"]),
+        .library(name: "LoveseatWeb", targets: ["LoveseatWeb"]),
         .library(name: "LoveseatTesting", targets: ["LoveseatTesting"]),
         .library(name: "LoveseatCouchDBTesting", targets: ["LoveseatCouchDBTesting"]),
         .executable(name: "loveseat", targets: ["LoveseatCLI"]),
@@ -215,12 +216,20 @@ let package = Package(
             settings: common
         ),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
+        // A local web server for browsers that have its token. Hummingbird's writers stay outside of actors.
+        library(
+            "LoveseatWeb",
+            """
+            LoveseatModel LoveseatIdentity LoveseatNetwork Logging NIOCore NIOPosix HTTPTypes HummingbirdCore
+            """,
+            settings: common
+        ),
         // The inspector: a local web page, its JSON API, and what `loveseat top` shows. Hummingbird's writers stay outside of actors.
         library(
             "LoveseatInspector",
             """
-            LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatDiscovery Logging NIOCore
-            NIOPosix HTTPTypes HummingbirdCore
+            LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatDiscovery LoveseatWeb NIOCore
+            HTTPTypes HummingbirdCore
             """,
             resources: [.embedInCode("Resources")],
             settings: common
@@ -303,7 +312,8 @@ let package = Package(
             "LoveseatInspectorTests",
             """
             LoveseatModel LoveseatPlatform LoveseatReplication LoveseatStorage LoveseatCore LoveseatNetwork
-            LoveseatDiscovery LoveseatInspector LoveseatTesting LoveseatCouchDBTesting
+            LoveseatDiscovery LoveseatInspector LoveseatTesting LoveseatCouchDBTesting LoveseatWeb
+            HTTPTypes
             """
         ),
         tests(
@@ -344,7 +354,7 @@ if environment["LOVESEAT_SANITIZED"] != nil {
         case .executable: target.name != "StoreWriter"
         default:
             target.name.hasPrefix("LoveseatCouchDB")
-                || ["LoveseatDiscovery", "LoveseatInspector"].contains(target.name)
+                || ["LoveseatDiscovery", "LoveseatInspector", "LoveseatWeb"].contains(target.name)
         }
     }
     package.products.removeAll { $0.name != "Loveseat" && $0.name != "LoveseatTesting" }

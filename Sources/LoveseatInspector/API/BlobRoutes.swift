@@ -3,6 +3,7 @@ import HTTPTypes
 import HummingbirdCore
 import LoveseatCore
 import LoveseatModel
+import LoveseatWeb
 import NIOCore
 
 /// `/api/blobs` and `/api/blob`.

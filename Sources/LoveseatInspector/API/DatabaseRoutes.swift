@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatModel
+import LoveseatWeb
 
 /// `/api/database`, `/api/totals` and `/api/query`.
 extension InspectorRoutes {

@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatModel
+import LoveseatWeb
 
 /// `/api/documents`, `/api/document`, `/api/revision` and `/api/difference`.
 extension InspectorRoutes {

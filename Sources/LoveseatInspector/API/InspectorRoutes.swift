@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatWeb
 
 /// The pages and the JSON API (docs/inspector.md).
 final class InspectorRoutes: Sendable {
@@ -42,7 +43,7 @@ final class InspectorRoutes: Sendable {
         case "peers": return try await peers(request)
         case "pending": return try await pending(request)
         case "mesh": return try await mesh()
-        case "live": return EventStream.reply(request, try live.subscribe())
+        case "live": return EventStream.reply(request, then: try live.subscribe())
         default: return .notFound
         }
     }

@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatWeb
 
 /// `/api/peers`, `/api/pending` and `/api/mesh`.
 extension InspectorRoutes {

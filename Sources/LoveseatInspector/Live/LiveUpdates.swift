@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatWeb
 import Synchronization
 
 /// Tells pages what has changed: one loop for all of them, which runs while there is a page.

@@ -1,9 +1,9 @@
 import Logging
 package import LoveseatCore
-import LoveseatIdentity
+package import LoveseatIdentity
 package import LoveseatModel
 import NIOConcurrencyHelpers
-import NIOCore
+package import NIOCore
 import NIOSSL
 
 /// A version of TLS that a listener accepts at least.
@@ -21,17 +21,17 @@ public enum ListenerTLSVersion: Hashable, Sendable, Comparable, CaseIterable {
 }
 
 /// TLS of a listener, with one identity for all clients.
-struct ListenerTLS: Sendable {
+package struct ListenerTLS: Sendable {
     private let configuration: TLSConfiguration
     private let authenticator: (any ListenerAuthenticator)?
     /// Nil where clients show certificates: a session of one context cannot be resumed in another, so that no client comes
     /// in by a handshake in which its certificate was not checked.
     private let shared: NIOSSLContext?
 
-    init(
+    package init(
         identity: TLSIdentity,
-        authenticator: (any ListenerAuthenticator)?,
-        minimum: ListenerTLSVersion
+        authenticator: (any ListenerAuthenticator)? = nil,
+        minimum: ListenerTLSVersion = .tlsv12
     ) throws(LoveseatError) {
         do {
             var configuration = TLSConfiguration.makeServerConfiguration(
@@ -53,6 +53,9 @@ struct ListenerTLS: Sendable {
         } catch { throw LoveseatError(.crypto, "the listener's identity cannot be used: \(error)") }
         self.authenticator = authenticator
     }
+
+    /// The handlers to put in front of all others, for clients that show no certificates.
+    package func makeHandlers() throws -> [any ChannelHandler] { try makeHandlers(address: "").handlers }
 
     /// The handlers to put in front of all others, and where the client's certificates are noted.
     func makeHandlers(address: String) throws -> (handlers: [any ChannelHandler], shown: ShownCertificates) {

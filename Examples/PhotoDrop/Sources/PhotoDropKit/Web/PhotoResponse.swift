@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdCore
 import Loveseat
+import LoveseatWeb
 import NIOCore
 import PhotoDropCore
 

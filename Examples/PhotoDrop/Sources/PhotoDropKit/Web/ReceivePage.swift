@@ -1,5 +1,6 @@
 import HTTPTypes
 import Loveseat
+import LoveseatWeb
 import PhotoDropCore
 
 /// The page of a receiver: the code, the senders, and the photos as they arrive.
@@ -73,7 +74,7 @@ package struct ReceivePage: Sendable {
             return .text(.serviceUnavailable, "this page is open too often: close a tab")
         }
         let (missed, live) = receiver.hub.subscribe(after: EventStream.lastNumber(request))
-        let first = [EventStream.Event(name: "hello", json: session)] + missed.map(Self.event)
+        let first = [EventStream.Event(name: "hello", json: .object(session))] + missed.map(Self.event)
         return EventStream.reply(request, first: first, then: live.map(Self.event))
     }
 
@@ -86,7 +87,7 @@ package struct ReceivePage: Sendable {
     }
 
     private static func event(_ entry: EventHub.Entry) -> EventStream.Event {
-        EventStream.Event(number: entry.number, name: entry.event.name, json: entry.event.json)
+        EventStream.Event(number: entry.number, name: entry.event.name, json: .object(entry.event.json))
     }
 
     private func received(_ request: WebRequest) throws -> ReceivedPhoto? {

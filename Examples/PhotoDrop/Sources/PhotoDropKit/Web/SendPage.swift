@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Loveseat
+import LoveseatWeb
 import PhotoDropCore
 import Synchronization
 
@@ -119,7 +120,7 @@ package final class SendPage: Sendable {
     private func take(_ event: SendEvent) {
         if case .photo(let photo) = event { state.withLock { $0.photos[photo.id] = photo } }
         let name = if case .photo = event { "progress" } else { "state" }
-        publish(.init(name: name, json: event.json))
+        publish(.init(name: name, json: .object(event.json)))
     }
 
     private func publish(_ event: EventStream.Event) {
@@ -133,7 +134,7 @@ package final class SendPage: Sendable {
         let current = state.withLock { state in
             let key = state.readers.add(reader)
             reader.onTermination = { [weak self] _ in self?.state.withLock { $0.readers.remove(key) } }
-            return state.photos.values.map { EventStream.Event(name: "progress", json: $0.json) }
+            return state.photos.values.map { EventStream.Event(name: "progress", json: .object($0.json)) }
         }
         return EventStream.reply(request, first: [hello] + current, then: live)
     }
@@ -152,6 +153,6 @@ package final class SendPage: Sendable {
         let (needsCode, receiverName) = state.withLock { ($0.needsCode, $0.receiverName) }
         if needsCode { json["needsCode"] = true }
         if let receiverName { json["receiver"] = .string(receiverName) }
-        return .init(name: "hello", json: json)
+        return .init(name: "hello", json: .object(json))
     }
 }

@@ -1,42 +1,51 @@
 import HTTPTypes
 import HummingbirdCore
-import Loveseat
+public import LoveseatModel
 import NIOCore
 
 /// Server-sent events (HTML Standard §9.2).
-package enum EventStream {
+public enum EventStream {
     private static let keepAlive = Duration.seconds(15)
     private static let maximumWaiting = 256
     private static let reconnectMilliseconds = 1_000
 
     /// An event of a stream.
-    package struct Event: Sendable {
-        package let number: Int?
-        package let name: String
-        package let json: JSONObject
+    public struct Event: Sendable {
+        /// The number that a browser repeats when it connects again; nil for an event that it need not know of then.
+        public let number: Int?
+        /// The event's type.
+        public let name: String
+        /// The event's data.
+        public let json: JSONValue
 
-        package init(number: Int? = nil, name: String, json: JSONObject) {
+        /// Creates an event.
+        public init(number: Int? = nil, name: String, json: JSONValue) {
             self.number = number
             self.name = name
             self.json = json
         }
 
         /// JSON text has no line ends, so that one line of data is enough.
-        package var text: String {
+        var text: String {
             let id = number.map { "id: \($0)\n" } ?? ""
-            return "\(id)event: \(name)\ndata: \(JSONValue.object(json))\n\n"
+            return "\(id)event: \(name)\ndata: \(json)\n\n"
         }
     }
 
-    /// The number of the last event that a browser got before its connection broke; 0 if it connects for the first time.
-    package static func lastNumber(_ request: WebRequest) -> Int {
+    private enum Step: Sendable {
+        case event(Event)
+        case keepAlive
+    }
+
+    /// Returns the number of the last event that a browser got before its connection broke; 0 if it connects for the first time.
+    public static func lastNumber(_ request: WebRequest) -> Int {
         request.header("Last-Event-ID").flatMap { Int($0) } ?? 0
     }
 
-    /// A reply that goes on until the events end, or the browser disconnects.
-    package static func reply(
+    /// Creates a reply that continues until the events end, or the browser disconnects.
+    public static func reply(
         _ request: WebRequest,
-        first: [Event],
+        first: [Event] = [],
         then events: some AsyncSequence<Event, Never> & Sendable
     ) -> WebReply {
         let headers = [
@@ -55,20 +64,15 @@ package enum EventStream {
         )
     }
 
-    private enum Step: Sendable {
-        case event(Event)
-        case keepAlive
-    }
-
     private static func send(
         _ first: [Event],
         _ events: some AsyncSequence<Event, Never> & Sendable,
         to writer: any ResponseBodyWriter
     ) async throws {
         var writer = writer
-        try await writer.write(ByteBuffer(string: "retry: \(reconnectMilliseconds)\n\n: photodrop\n\n"))
+        try await writer.write(ByteBuffer(string: "retry: \(reconnectMilliseconds)\n\n"))
         for event in first { try await writer.write(ByteBuffer(string: event.text)) }
-        // A reader that is too slow for this is cut, and gets the rest when it connects again.
+        // A reader that is too slow for this is disconnected, and gets the rest, or the state as it is, when it connects again.
         let (steps, step) = AsyncStream<Step>.makeStream(bufferingPolicy: .bufferingOldest(maximumWaiting))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -78,6 +82,7 @@ package enum EventStream {
                 step.finish()
             }
             group.addTask {
+                // The sleep fails when the stream ends.
                 while (try? await Task.sleep(for: keepAlive)) != nil { step.yield(.keepAlive) }
             }
             defer { group.cancelAll() }

@@ -1,36 +1,41 @@
-import HTTPTypes
-import HummingbirdCore
+public import HTTPTypes
+public import HummingbirdCore
 import NIOCore
 
 /// The answer to a request of a browser.
-package struct WebReply: Sendable {
-    package typealias Stream = @Sendable (inout any ResponseBodyWriter) async throws -> Void
+public struct WebReply: Sendable {
+    /// Writes a body in parts.
+    public typealias Stream = @Sendable (inout any ResponseBodyWriter) async throws -> Void
 
-    package enum Body: Sendable {
+    /// The body of a reply.
+    public enum Body: Sendable {
+        /// A body in memory.
         case bytes([UInt8])
-        /// `length`: nil if it is not known.
+        /// A body that is written in parts. `length`: nil if it is not known.
         case stream(length: Int?, Stream)
     }
 
-    package var status: HTTPResponse.Status
-    package var headers: [(name: String, value: String)]
-    package var body: Body
+    /// The status.
+    public var status: HTTPResponse.Status
+    /// The headers, without those that every reply has.
+    public var headers: [(name: String, value: String)]
+    /// The body.
+    public var body: Body
 
-    package init(_ status: HTTPResponse.Status, _ headers: [(name: String, value: String)], _ body: Body) {
+    /// Creates a reply.
+    public init(_ status: HTTPResponse.Status, _ headers: [(name: String, value: String)], _ body: Body) {
         self.status = status
         self.headers = headers
         self.body = body
     }
 
-    /// A reply with a short text.
-    package static func text(_ status: HTTPResponse.Status, _ text: String) -> WebReply {
+    /// Creates a reply with a short text.
+    public static func text(_ status: HTTPResponse.Status, _ text: String) -> WebReply {
         WebReply(status, [("Content-Type", "text/plain; charset=utf-8")], .bytes(Array("\(text)\n".utf8)))
     }
 
-    package static let notFound = text(.notFound, "not found")
-
-    /// Content that was made when the program was built, or belongs to this session.
-    package static func content(_ type: String, _ bytes: [UInt8]) -> WebReply {
+    /// Creates a reply with content that was made when the program was built, or that is as it is now.
+    public static func content(_ type: String, _ bytes: [UInt8]) -> WebReply {
         WebReply(.ok, [("Content-Type", type), ("Cache-Control", "no-store")], .bytes(bytes))
     }
 

@@ -1,0 +1,81 @@
+import HTTPTypes
+import HummingbirdCore
+import LoveseatModel
+import LoveseatNetwork
+import NIOCore
+import Synchronization
+
+extension LocalWebServer {
+    func reply(to request: Request) async -> WebReply {
+        let hosts =
+            [request.head.authority].compactMap(\.self)
+            + request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
+        do { try policy.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
+            return error.status == 403 ? refusedPage : refused(error.status)
+        }
+        let asked = WebRequest(request, body: [])
+        if let key = asked.query["k"] { return begin(key, path: asked.path) }
+        let hasKey = options.allowsPrograms && hasKey(request)
+        guard hasKey || hasCookie(request) else { return refused() }
+        do {
+            switch request.method {
+            case .get, .head: return try await route(asked)
+            case .post:
+                // Only a browser sends cookies on behalf of other pages, and it says of which.
+                guard hasKey != (request.headers[.origin] != nil) else { return refusedPage }
+                var body = try await request.body.collect(upTo: options.maximumBody)
+                return try await route(
+                    WebRequest(request, body: body.readBytes(length: body.readableBytes) ?? [])
+                )
+            default: return options.refusal(405, "use GET or POST")
+            }
+        } catch is NIOTooManyBytesError {
+            return options.refusal(413, "the request has more than \(options.maximumBody) bytes")
+        } catch { return options.refusal(500, "\(error)") }
+    }
+
+    private func refused(_ status: Int = 403) -> WebReply {
+        options.refusal(status, "use the address that \(options.program) has printed")
+    }
+
+    private var refusedPage: WebReply { options.refusal(403, "another page may not do that") }
+
+    /// Exchanges the token in the address for a cookie.
+    private func begin(_ key: String, path: [String]) -> WebReply {
+        guard ListenerPasswordAuthenticator.isEqual(token, key), path.isEmpty else { return refused() }
+        let secure = state.withLock { $0.tls == nil } ? "" : "; Secure"
+        let cookie = "\(cookie)=\(token); HttpOnly; SameSite=Strict; Path=/\(secure)"
+        let headers = [("Location", "/"), ("Set-Cookie", cookie), ("Cache-Control", "no-store")]
+        return WebReply(.seeOther, headers.map { (name: $0.0, value: $0.1) }, .bytes([]))
+    }
+
+    /// Cookies do not depend on the port: two servers on one computer need two names.
+    private var cookie: String { "\(options.cookieName)-\(state.withLock { $0.port })" }
+
+    private func hasCookie(_ request: Request) -> Bool {
+        let given = request.headers[values: .cookie].flatMap { $0.split(separator: ";") }
+        let prefix = "\(cookie)="
+        return given.contains { pair in
+            let pair = pair.drop { $0 == " " }
+            return pair.hasPrefix(prefix)
+                && ListenerPasswordAuthenticator.isEqual(token, String(pair.dropFirst(prefix.count)))
+        }
+    }
+
+    /// For programs.
+    private func hasKey(_ request: Request) -> Bool {
+        guard let given = request.headers[.authorization], given.hasPrefix("Bearer ") else { return false }
+        return ListenerPasswordAuthenticator.isEqual(token, String(given.dropFirst("Bearer ".count)))
+    }
+
+    /// Refuses names that another party made point to this computer, and other pages.
+    private var policy: RequestPolicy {
+        state.withLock { state in
+            RequestPolicy(
+                hosts: .exactly(state.hosts.map { "\($0):\(state.port)" }),
+                allowsOwnPages: true,
+                isSecure: state.tls != nil
+            )
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import HTTPTypes
+import LoveseatCouchDBTesting
+import LoveseatWeb
+import Testing
+
+/// A server of an app's own pages.
+struct LocalWebServerTests {
+    private func client(_ server: LocalWebServer) async throws -> RawClient {
+        let address = try await server.start(port: 0)
+        return RawClient(port: UInt16(try #require(URL(string: address)?.port)))
+    }
+
+    @Test func `a server that is only for browsers accepts the cookie, and no token in a header`()
+        async throws
+    {
+        let server = LocalWebServer(.init(program: "test", cookieName: "test")) { _ in .text(.ok, "here") }
+        let client = try await client(server)
+        let cookie = ("Cookie", "test-\(client.port)=\(server.token)")
+        let withCookie = try await offPool { try client.send("GET", "/", [cookie]) }
+        #expect(withCookie.status == 200)
+        let key = ("Authorization", "Bearer \(server.token)")
+        let withKey = try await offPool { try client.send("GET", "/", [key]) }
+        #expect(withKey.status == 403)
+        let change = try await offPool { try client.send("POST", "/", [cookie]) }
+        #expect(change.status == 403)
+        await server.stop()
+    }
+
+    @Test func `a body that is too large is refused with 413, and an error of the app is answered with 500`()
+        async throws
+    {
+        var options = LocalWebServer.Options(program: "test", cookieName: "test")
+        options.maximumBody = 4
+        let server = LocalWebServer(options) { request in
+            guard request.path.isEmpty else { throw CancellationError() }
+            return .text(.ok, "\(request.body.count)")
+        }
+        let client = try await client(server)
+        let headers = [
+            ("Cookie", "test-\(client.port)=\(server.token)"), ("Origin", "http://127.0.0.1:\(client.port)"),
+        ]
+        let small = try await offPool { try client.send("POST", "/", headers, body: Array("1234".utf8)) }
+        #expect(small.status == 200)
+        let large = try await offPool { try client.send("POST", "/", headers, body: Array("12345".utf8)) }
+        #expect(large.status == 413)
+        let failed = try await offPool { try client.send("GET", "/fails", headers) }
+        #expect(failed.status == 500)
+        await server.stop()
+    }
+}
