@@ -1,6 +1,8 @@
 import LoveseatTesting
 import Testing
 
+// Group of this target in ./test: busy
+
 @Suite struct SimulationTests {
     @Test(arguments: 0..<10) func `three hundred histories with a hub lose nothing`(part: UInt64) throws {
         for seed in part * 30 + 1...part * 30 + 30 {

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+// Group of this target in ./test: busy
+
 /// The command line as a person uses it.
 struct CommandTests {
     private let folder: CommandLineFolder

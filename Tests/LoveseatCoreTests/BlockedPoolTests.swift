@@ -4,6 +4,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: alone
 /// Calls that block every thread of Swift's pool. They need a process of their own (./test): other tests block threads, too.
 struct BlockedPoolTests {
     @Test func `a task that waits needs no thread of the pool, all of which saves block that wait behind it`()

@@ -4,6 +4,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: alone
 /// What long streams and many starts leave in the process. These tests measure the memory of the process, so no others run beside them.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct BoundedMemoryTests {

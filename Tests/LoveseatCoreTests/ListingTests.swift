@@ -159,7 +159,8 @@ struct ListingTests {
         #expect(error?.message.contains("\"bad\"") == true)
         var iterator = sights.documentStream(as: Sight.self).makeAsyncIterator()
         #expect(try await iterator.next()?.id == "a")
-        await #expect(throws: LoveseatError.self) { try await iterator.next() }
+        let streamed = await #expect(throws: LoveseatError.self) { try await iterator.next() }
+        #expect(streamed?.code == .decodingError)
         #expect(try await iterator.next() == nil)
     }
 

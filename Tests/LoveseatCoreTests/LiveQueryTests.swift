@@ -4,6 +4,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: alone
 /// Queries whose results stay up to date.
 @Suite(.timeLimit(.minutes(1)))
 struct LiveQueryTests {

@@ -137,7 +137,8 @@ struct LiveValuesTests {
     @Test func `it throws what reading throws, and ends`() async throws {
         try sights.save(Document(id: "bad", ["likes": "many"]))
         var values = try sights.observe(as: Sight.self).makeAsyncIterator()
-        await #expect(throws: LoveseatError.self) { try await values.next() }
+        let error = await #expect(throws: LoveseatError.self) { try await values.next() }
+        #expect(error?.code == .decodingError)
         try sights.save(Sight(id: "bad", likes: 1))
         #expect(try await values.next() == nil)
     }

@@ -58,10 +58,12 @@ struct DumpScannerTests {
     @Test func `an entry that is too large is refused before it is complete`() throws {
         var scanner = DumpScanner(maximumEntry: 100)
         try scanner.receive(Array("{\"docs\":[{\"a\":\"".utf8)) { _ in }
-        #expect(throws: LoveseatError.self) {
+        let error = #expect(throws: LoveseatError.self) {
             try scanner.receive([UInt8](repeating: UInt8(ascii: "x"), count: 101)) { _ in }
         }
+        #expect(error?.code == .invalidJSON)
         #expect(try entries("[{\"a\":1},{\"a\":2}]", maximum: 7).count == 2)
-        #expect(throws: LoveseatError.self) { try entries("[{\"a\":12}]", maximum: 7) }
+        let whole = #expect(throws: LoveseatError.self) { try entries("[{\"a\":12}]", maximum: 7) }
+        #expect(whole?.code == .invalidJSON)
     }
 }

@@ -126,9 +126,10 @@ struct BranchContentTests {
         let document = try await served.call("GET", "/main/x?conflicts=true").json
         #expect(document["leaf"] == "1-b")
         #expect(document["_conflicts"] == nil)
-        #expect(throws: LoveseatError.self) {
+        let error = #expect(throws: LoveseatError.self) {
             try collection.resolveConflicts(of: "x", keeping: RevisionID("1-a") ?? other)
         }
+        #expect(error?.code == .conflict)
         await served.listener.stop()
     }
 

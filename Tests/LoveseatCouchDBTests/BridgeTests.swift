@@ -6,6 +6,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// Documents that go from one wire to the other, by a database that speaks both.
 struct BridgeTests {
     private let hub: ActiveSide

@@ -444,11 +444,12 @@ struct CouchDBAccessTests {
             #expect(try await served.call(method, path, body).status == 403, "\(method) \(path)")
         }
         await served.listener.stop()
-        await #expect(throws: LoveseatError.self) {
+        let error = await #expect(throws: LoveseatError.self) {
             _ = try await ServedDatabase {
                 $0.readOnly = true
                 $0.writeOnly = true
             }
         }
+        #expect(error?.code == .invalidParameter)
     }
 }

@@ -4,6 +4,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: alone
 /// The fuzzers' targets of CouchDB's wire with seeded input, as a check that they run, and with all inputs that once failed.
 struct CouchDBFuzzTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

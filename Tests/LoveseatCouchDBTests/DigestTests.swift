@@ -267,12 +267,13 @@ struct DigestTests {
         let header = Self.response(to: challenge, target: "/main")
         #expect(try await served.call("GET", "/main", nil, [("Authorization", header)]).status == 200)
         await served.listener.stop()
-        await #expect(throws: LoveseatError.self) {
+        let error = await #expect(throws: LoveseatError.self) {
             _ = try await ServedDatabase {
                 $0.allowsBasicWithoutTLS = false
                 $0.authenticator = ListenerPasswordAuthenticator { _, _ in true }
             }
         }
+        #expect(error?.code == .invalidParameter)
     }
 
     @Test func `guessing at a password is slowed down as with Basic`() async throws {

@@ -122,7 +122,8 @@ struct DumpImporterTests {
             try await served.call("GET", "/main/a").json == ["_id": "a", "_rev": "2-b", "n": ["_id": "x"]]
         )
         #expect(try await served.call("GET", "/main/b").json["s"] == "}{")
-        #expect(throws: LoveseatError.self) { try load(#"{"_id":"f""#, into: served.database) }
+        let error = #expect(throws: LoveseatError.self) { try load(#"{"_id":"f""#, into: served.database) }
+        #expect(error?.code == .invalidJSON)
         await served.listener.stop()
     }
 

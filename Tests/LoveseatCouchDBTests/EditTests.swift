@@ -79,9 +79,10 @@ struct EditTests {
 
     @Test(arguments: ["example.com", "https://example.com/", "https://", "https://example.com/a", "nonsense"])
     func `a text that is no web page's origin is refused`(_ origin: String) async throws {
-        await #expect(throws: LoveseatError.self) {
+        let error = await #expect(throws: LoveseatError.self) {
             _ = try await ServedDatabase { $0.origins = [origin] }
         }
+        #expect(error?.code == .invalidParameter)
     }
 
     @Test(arguments: [

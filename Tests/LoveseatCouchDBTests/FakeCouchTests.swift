@@ -6,6 +6,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// The replicator against a fake CouchDB in all its forms.
 struct FakeCouchTests {
     static let forms: [[String]] = [

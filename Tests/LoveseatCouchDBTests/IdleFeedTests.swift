@@ -7,6 +7,7 @@ import LoveseatPlatform
 import LoveseatTesting
 import Testing
 
+// Group in ./test: sockets
 /// Many clients of one listener. By itself in `./test`, since it has thousands of descriptors open (see `SilentSocketTests`).
 @Suite(.serialized) struct IdleFeedTests {
     @Test func `a thousand idle feeds hear of a change, and disturb nobody`() async throws {

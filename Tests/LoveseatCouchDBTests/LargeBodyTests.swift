@@ -18,6 +18,7 @@ private final class Shared<Value: Sendable>: Sendable {
     }
 }
 
+// Group in ./test: programs
 /// Bodies that take long to inflate and to parse, beside small ones.
 struct LargeBodyTests {
     /// A document list that becomes `size` bytes, compressed a thousand times.

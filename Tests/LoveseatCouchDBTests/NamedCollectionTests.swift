@@ -6,6 +6,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// Which database of a CouchDB a collection is replicated with.
 struct NamedCollectionTests {
     private let active: ActiveSide

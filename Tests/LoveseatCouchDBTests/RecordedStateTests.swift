@@ -8,6 +8,7 @@ import LoveseatStorage
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// What real CouchDBs held at the end of recorded replications (Tests/Fixtures/couchdb/traffic), pulled and pushed by the replicator.
 struct RecordedStateTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

@@ -113,7 +113,8 @@ struct AdvertisementTests {
         struct Foreign: ListenerAdvertisement {}
         configuration.advertise = Foreign()
         let other = URLEndpointListener(configuration)
-        await #expect(throws: LoveseatError.self) { try await other.start() }
+        let error = await #expect(throws: LoveseatError.self) { try await other.start() }
+        #expect(error?.code == .invalidParameter)
         #expect(other.port == nil)
         try await database.close()
     }
@@ -123,7 +124,8 @@ struct AdvertisementTests {
         let endpoint = ServiceEndpoint(name: "trips", method: .multicast, interfaces: ["none0"])
         for selfSigned in [false, true] {
             options.acceptsOnlySelfSigned = selfSigned
-            await #expect(throws: LoveseatError.self) { try await endpoint.connect(options) }
+            let error = await #expect(throws: LoveseatError.self) { try await endpoint.connect(options) }
+            #expect(error?.code == .tlsCertUnknownRoot)
         }
         options.acceptsOnlySelfSigned = false
         do {

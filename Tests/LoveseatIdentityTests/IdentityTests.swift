@@ -4,6 +4,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// Identities: made, imported, kept and exported.
 struct IdentityTests {
     private let scratch: Scratch

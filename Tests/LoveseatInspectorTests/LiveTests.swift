@@ -199,7 +199,8 @@ struct LiveTests {
         // What the peer has changed is pending at its side as long as it only pulls.
         let own = try #require(await other.report(after: 0)["peers"]?[0]?["key"]?.string)
         #expect(try await other.pending(over: own)["counts"] == [:])
-        await #expect(throws: LoveseatError.self) { try await monitor.pending(over: "in-4711") }
+        let error = await #expect(throws: LoveseatError.self) { try await monitor.pending(over: "in-4711") }
+        #expect(error?.code == .notFound)
         replicator.stop()
         await replicator.waitUntilStopped()
         monitor.stop()

@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
+// Group in ./test: alone
 /// Clients that leave Nagle's algorithm on, as Couchbase Lite does.
 struct DelayedAcknowledgementTests {
     /// Two frames, each in a segment of its own: one that needs no answer, and one that does. Nagle's algorithm holds the second back until

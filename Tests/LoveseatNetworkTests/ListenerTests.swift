@@ -128,12 +128,13 @@ struct ListenerTests {
         }
         #expect(try near.defaultCollection().count == 1)
         await listener.stop()
-        await #expect(throws: LoveseatError.self) {
+        let error = await #expect(throws: LoveseatError.self) {
             _ = try await self.listener {
                 $0.readOnly = true
                 $0.writeOnly = true
             }
         }
+        #expect(error?.code == .invalidParameter)
     }
 
     private static let upgrade = """

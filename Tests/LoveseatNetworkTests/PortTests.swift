@@ -34,11 +34,13 @@ struct PortTests {
             let port = digits.hasPrefix("+") ? nil : expected.flatMap { $0 > 0 ? $0 : nil }
             #expect(url.validPort == port, "\(text)")
             guard port == nil else { continue }
-            #expect(throws: LoveseatError.self, "\(text)") { try URLEndpoint(url).validate() }
+            let error = #expect(throws: LoveseatError.self, "\(text)") { try URLEndpoint(url).validate() }
+            #expect(error?.code == .invalidURL, "\(text)")
             #expect(ProxyConfiguration(url: text) == nil, "\(text)")
             #expect(!RequestPolicy.isOrigin(text), "\(text)")
             let here = WebSocketAddress(host: "127.0.0.1", port: 80, isSecure: false, target: "/db")
-            #expect(throws: LoveseatError.self, "\(text)") { try here.redirected(to: text) }
+            let redirect = #expect(throws: LoveseatError.self, "\(text)") { try here.redirected(to: text) }
+            #expect(redirect?.code == .invalidRedirect, "\(text)")
         }
         #expect(URL(string: "wss://a.example/db")?.validPort == 443)
         #expect(URL(string: "http://[::1]/db")?.validPort == 80)

@@ -153,6 +153,7 @@ struct RequestPolicyTests {
         configuration.networkInterface = "127.0.0.1"
         configuration.origins = [origin]
         let listener = URLEndpointListener(configuration)
-        await #expect(throws: LoveseatError.self) { try await listener.start() }
+        let error = await #expect(throws: LoveseatError.self) { try await listener.start() }
+        #expect(error?.code == .invalidParameter)
     }
 }

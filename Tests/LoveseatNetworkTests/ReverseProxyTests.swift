@@ -6,6 +6,7 @@ import LoveseatNetwork
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// A replicator whose peer is behind nginx (Debian's package, which `./test` installs): it buffers, and closes what is
 /// idle for too long.
 @Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/sbin/nginx"))) struct ReverseProxyTests

@@ -6,6 +6,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
+// Group in ./test: sockets
 /// By itself in `./test`: it has two thousand descriptors open, and Foundation's `Process`, which other tests use, reads
 /// beyond a buffer where there are more than some 1,350.
 struct SilentSocketTests {

@@ -4,6 +4,7 @@ import LoveseatStorage
 import LoveseatTesting
 import Testing
 
+// Group in ./test: busy
 /// Real processes, killed while they write.
 @Suite(.serialized) struct CrashTests {
     /// The program that writes, beside the tests.
