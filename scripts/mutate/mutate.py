@@ -56,24 +56,27 @@ def say(text):
 # The copy of the tree
 
 
-def copy_tree(tree):
-    """Makes or refreshes the copy. Files that have not changed keep their times, so that they need not be compiled again."""
+def copy_tree(tree, mutants):
+    """Makes or refreshes the copy, with its mutants. Files that have not changed keep their times, and need not be compiled again."""
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split("\0")
     names = {name for name in listed if name and (ROOT / name).is_file()}
     if (ROOT / "Package.resolved").exists():
         names.add("Package.resolved")
-    for name in names:
-        write(tree / name, (ROOT / name).read_bytes())
-        shutil.copymode(ROOT / name, tree / name)
+    contents = {name: (ROOT / name).read_bytes() for name in names}
+    contents["Sources/LoveseatAssertions/Mutants.swift"] = (HERE / "Mutants.swift").read_bytes()
+    contents["Package.swift"] += (SMALLER_MANIFEST % json.dumps(TEST_TARGETS)).encode()
+    for name in {mutant["file"] for mutant in mutants}:
+        contents[name] = planted(name, mutants)
+    for name, content in contents.items():
+        write(tree / name, content)
+        if name in names:
+            shutil.copymode(ROOT / name, tree / name)
     for folder in ["Sources", "Tests"]:
         for path in (tree / folder).rglob("*.swift"):
-            if str(path.relative_to(tree)) not in names and path.name != "Mutants.swift":
+            if str(path.relative_to(tree)) not in contents:
                 path.unlink()
-    write(tree / "Sources/LoveseatAssertions/Mutants.swift", (HERE / "Mutants.swift").read_bytes())
-    manifest = (tree / "Package.swift").read_text()
-    write(tree / "Package.swift", (manifest + SMALLER_MANIFEST % json.dumps(TEST_TARGETS)).encode())
 
 
 # Only what the suites need is compiled.
@@ -140,18 +143,17 @@ def choose(seed, count):
     return chosen
 
 
-def plant(tree, mutants):
-    """Writes the mutants that are not dropped into the copy."""
-    for name in sorted({mutant["file"] for mutant in mutants}):
-        text = (ROOT / name).read_text()
-        lines = text.split("\n")
-        planted = [m for m in mutants if m["file"] == name and m["state"] != "dropped"]
-        for mutant in planted:
-            lines[mutant["line"] - 1] = mutant["text"].replace("@N@", str(mutant["number"]))
-        if planted and "import LoveseatAssertions" not in text:
-            # On the first line, which keeps the numbers of all others.
-            lines[0] = "import LoveseatAssertions; " + lines[0]
-        write(tree / name, "\n".join(lines).encode())
+def planted(name, mutants):
+    """A file with its mutants that are not dropped."""
+    text = (ROOT / name).read_text()
+    lines = text.split("\n")
+    rewritten = [m for m in mutants if m["file"] == name and m["state"] != "dropped"]
+    for mutant in rewritten:
+        lines[mutant["line"] - 1] = mutant["text"].replace("@N@", str(mutant["number"]))
+    if rewritten and "import LoveseatAssertions" not in text:
+        # On the first line, which keeps the numbers of all others.
+        lines[0] = "import LoveseatAssertions; " + lines[0]
+    return "\n".join(lines).encode()
 
 
 def drop_broken(tree, mutants, output):
@@ -172,7 +174,7 @@ def drop_broken(tree, mutants, output):
 def build(tree, mutants, options, save):
     environment = dict(os.environ, LOVESEAT_CHECKED="1", SWIFT_DETERMINISTIC_HASHING="1")
     while True:
-        plant(tree, mutants)
+        copy_tree(tree, mutants)
         save()
         done = subprocess.run(
             ["swift", "build", "--build-tests", "-c", options.configuration, *options.swift_option],
@@ -311,8 +313,7 @@ def main():
             say(describe(mutant))
         return
 
-    copy_tree(tree)
-    plant(tree, mutants)
+    copy_tree(tree, mutants)
     save()
     if options.dry:
         return
@@ -322,7 +323,7 @@ def main():
         mutant = mutants[options.only - 1]
         say(describe(mutant))
         passed, reason, _ = run(tree, options, mutant["suites"], options.only, lambda suite: 600, show=True)
-        say(f"It survives." if passed else f"Killed: {reason}")
+        say("It survives." if passed else f"Killed: {reason}")
         return
 
     limits = {}
