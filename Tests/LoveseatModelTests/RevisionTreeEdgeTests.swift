@@ -197,4 +197,87 @@ import Testing
         #expect(tree.open(among: tree.candidates).count == kept)
         #expect(tree.current?.id == id(2, kept + more))
     }
+
+    // MARK: Knowledge
+
+    /// `agrees` that looks at equal knowledge and denies it.
+    @Test func `a tree agrees with its own knowledge, and not with less`() throws {
+        let (one, both) = (
+            try tree([[id(2, 2), id(1)]]), try tree([[id(2, 2), id(1)], [id(2, 3), id(1)]])
+        )
+        #expect(both.agrees(with: both.knowledge))
+        #expect(!both.agrees(with: one.knowledge))
+        #expect(!both.agrees(with: nil))
+        var closed = both
+        closed.giveUp(id(2, 2))
+        #expect(closed.agrees(with: closed.knowledge))
+        #expect(!closed.agrees(with: both.knowledge))
+    }
+
+    /// `link` that does not count its steps.
+    @Test(arguments: [(300, true), (1_000, false)])
+    func `a forged tree that takes too many steps to read is refused`(_ count: Int, _ isRead: Bool) throws {
+        var knowledge = TreeKnowledge()
+        func add(_ child: Int, _ parent: Int) {
+            knowledge.nodes.append(.init(id: id(child), parent: id(parent), flags: [], body: nil))
+        }
+        knowledge.nodes.append(.init(id: id(1), parent: nil, flags: [], body: nil))
+        for generation in 2...count { add(generation, generation - 1) }
+        // All true, and a long way each.
+        for generation in 1..<count { add(count, generation) }
+        var tree = RevisionTree()
+        if isRead {
+            try tree.merge(knowledge)
+            #expect(tree.line(id(count)).count == count)
+        } else {
+            #expect(throws: RevisionTree.InsertRefusal.badHistory) { try tree.merge(knowledge) }
+        }
+    }
+
+    /// `isOnMarkedLine` that takes a hub without a mark for one that has the revision.
+    @Test func `what an unknown hub announced before it took ours is what it may have`() throws {
+        var tree = RevisionTree()
+        tree.insertLocal(id(1, 2), parent: nil, flags: [], body: .emptyObject)
+        var old = arrival([id(2, 3), id(1, 3)], from: .hub)
+        old.flags = .deleted
+        old.isOutdated = true
+        _ = try tree.insert(old)
+        #expect(tree.current?.id == id(1, 2))
+        #expect(tree.remotes[1] == id(2, 3))
+    }
+
+    /// `replaceContent` that takes the content without its flags.
+    @Test func `content that replaces damaged content brings its flags, and keeps the others`() throws {
+        var tree = RevisionTree(
+            nodes: [
+                .init(id: id(2), parent: id(1), flags: [.hasBlobs, .verified], body: .emptyObject),
+                .init(id: id(1), parent: nil, flags: [], body: nil),
+            ],
+            remotes: [:]
+        )
+        let intact = RevisionTree.Node(
+            id: id(2),
+            parent: nil,
+            flags: [.deleted, .joint],
+            body: JSONText(canonical: ["n": 1])
+        )
+        tree.replaceContent(of: id(2), with: intact)
+        let node = try #require(tree.node(id(2)))
+        #expect(node.flags == [.deleted, .verified])
+        #expect(node.body == intact.body)
+        #expect(node.parent == id(1))
+    }
+
+    /// `problems` with `>` for `>=`.
+    @Test func `a parent that is not older, or not here, is a problem`() {
+        for (parent, isProblem) in [(id(1), false), (id(2, 9), true), (id(3, 9), true), (id(1, 9), true)] {
+            let others = parent == id(1, 9) ? [] : [parent]
+            let tree = RevisionTree(
+                nodes: [.init(id: id(2), parent: parent, flags: [], body: .emptyObject)]
+                    + others.map { .init(id: $0, parent: nil, flags: [], body: nil) },
+                remotes: [:]
+            )
+            #expect(tree.problems.isEmpty != isProblem, "\(parent)")
+        }
+    }
 }
