@@ -174,7 +174,7 @@ def candidates(source):
     found = []
     all_lines = lines(source)
     for number, line in enumerate(all_lines):
-        if re.search(r"\b(invariant|impossible|precondition|assert)\(|reserveCapacity|keepingCapacity", line.code):
+        if re.search(r"\b(invariant|impossible|precondition|assert|check\w*Invariants?)\(|reserveCapacity|keepingCapacity", line.code):
             continue
 
         def add(operator, start, end, changed, original=None):
@@ -223,7 +223,7 @@ def candidates(source):
 KEYWORDS = {
     "return", "throw", "if", "guard", "while", "for", "switch", "case", "default", "let", "var", "func", "init", "deinit",
     "defer", "do", "catch", "else", "self", "super", "await", "try", "package", "public", "private", "static", "import",
-    "subscript", "extension", "struct", "enum", "class", "actor", "protocol", "typealias", "mutating", "lazy", "weak",
+    "throws", "subscript", "extension", "struct", "enum", "class", "actor", "protocol", "typealias", "mutating", "lazy", "weak",
 }
 
 
@@ -234,11 +234,18 @@ def is_call(all_lines, number):
     found = re.match(r"^(?:try )?((?:self\.)?\w+)(?:[\w.\[\]?!]*)\(.*\)$", code)
     if not found or not is_balanced(code) or not line.enclosing or line.enclosing[-1] != "{":
         return False
-    if found.group(1) in KEYWORDS - {"self"} or found.group(1)[0].isupper() or "{" in code:
+    if found.group(1) in KEYWORDS - {"self"} or found.group(1)[0].isupper() or "{" in code or ".init(" in code:
         return False
     before = next((l.code.strip() for l in reversed(all_lines[:number]) if l.code.strip()), "")
     after = next((l.code.strip() for l in all_lines[number + 1:] if l.code.strip()), "")
     # A continued expression goes on before or behind.
     if not re.search(r"([{};]|\bin|\)|\]|[\w\"?!:])$", before) or re.search(r"(=|->|\breturn|\bthrow|[&|+,<>?]|[^\w\s]:)$", before):
         return False
-    return not re.match(r"^[.)\]?:&|+,<>{=]|^(as|is|else)\b", after)
+    if re.match(r"^[.)\]?:&|+,<>{=]|^(as|is|else)\b", after):
+        return False
+    # The only expression of a function, property or closure may be its value.
+    is_alone = re.search(r"(\{|\bin)$", before) and after.startswith("}")
+    is_statement = re.match(r"(\} )?(if|else|for|while|do|catch)\b|.*\belse \{$", before) or (
+        re.search(r"\bfunc\b|^\)", before) and "->" not in before
+    )
+    return not is_alone or bool(is_statement)
