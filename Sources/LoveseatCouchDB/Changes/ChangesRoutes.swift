@@ -6,7 +6,6 @@ import LoveseatStorage
 /// `_changes` (protocol/couchdb.md §5).
 extension CouchDBServer {
     func changes(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("GET,HEAD,POST")
         var body: JSONElement?
         if exchange.method == "POST" {
             try Self.requireJSON(exchange)

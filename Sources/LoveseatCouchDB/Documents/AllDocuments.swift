@@ -68,7 +68,6 @@ extension CouchDBServer {
 
     func allDocuments(_ entry: Databases.Entry, _ exchange: Exchange, range: ListRange) async throws -> Reply
     {
-        try exchange.allow("GET,HEAD,POST")
         var query = exchange.query
         if exchange.method == "POST" {
             try Self.requireJSON(exchange)
@@ -89,7 +88,6 @@ extension CouchDBServer {
     }
 
     func allDocumentQueries(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("POST")
         guard let queries = try await json(exchange)?["queries"], queries.kind == .array else {
             throw CouchDBError.badRequest("`queries` parameter must be an array.")
         }

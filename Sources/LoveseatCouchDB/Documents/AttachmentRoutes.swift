@@ -14,10 +14,9 @@ extension CouchDBServer {
         -> Reply
     {
         switch exchange.method {
-        case "GET", "HEAD": return try getAttachment(id, name, entry, exchange)
-        case "PUT": return try await putAttachment(id, name, entry, exchange)
-        case "DELETE": return try await deleteAttachment(id, name, entry, exchange)
-        default: throw CouchDBError.methodNotAllowed("GET,HEAD,DELETE,PUT")
+        case "PUT": try await putAttachment(id, name, entry, exchange)
+        case "DELETE": try await deleteAttachment(id, name, entry, exchange)
+        default: try getAttachment(id, name, entry, exchange)
         }
     }
 

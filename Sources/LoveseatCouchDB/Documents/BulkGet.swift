@@ -29,7 +29,6 @@ extension CouchDBServer {
     private static let page = 64
 
     func bulkGet(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("POST")
         try Self.requireJSON(exchange)
         let wanted = try await withBody(exchange) { bytes in
             try await self.work(exchange, size: bytes.count, done: bytes.count) { try Self.wanted(bytes) }

@@ -27,7 +27,6 @@ extension CouchDBServer {
     }
 
     func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("POST")
         try Self.requireJSON(exchange)
         return try await withDocuments(exchange, entry, isBatch: true) { bytes, contents in
             let pins = BlobPins(entry.store.blobs)
@@ -253,12 +252,11 @@ extension CouchDBServer {
 
     // MARK: _revs_diff
 
-    func revisionsDifference(_ name: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws
+    /// `isOld`: whether the answer has the form of `_missing_revs`.
+    func revisionsDifference(_ entry: Databases.Entry, _ exchange: Exchange, isOld: Bool) async throws
         -> Reply
     {
-        try exchange.allow("POST")
         try Self.requireJSON(exchange)
-        let isOld = name == "_missing_revs"
         return try await withBody(exchange) { bytes in
             let body = try await self.parsed(bytes, exchange)
             guard body.kind == .object else {

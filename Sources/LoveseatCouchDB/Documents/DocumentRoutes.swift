@@ -5,37 +5,18 @@ import LoveseatStorage
 
 /// Single documents (protocol/couchdb.md §4.1).
 extension CouchDBServer {
-    func documentRoute(_ id: String, _ rest: [String], _ entry: Databases.Entry, _ exchange: Exchange)
-        async throws
-        -> Reply
-    {
-        if id.beginsExactly(with: "_local/") {
-            guard rest.isEmpty else {
-                throw CouchDBError.badRequest("_local documents do not accept attachments.")
-            }
-            return try await localDocument(id, entry, exchange)
-        }
-        if id.beginsExactly(with: "_design/"), let function = rest.first, function.beginsExactly(with: "_") {
-            return try designFunction(id, function, rest, entry)
-        }
-        try IncomingDocument.check(id)
-        guard rest.isEmpty else {
-            return try await attachmentRoute(id, rest.joined(separator: "/"), entry, exchange)
-        }
+    func documentRoute(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
-        case "GET", "HEAD": return try await document(id, entry, exchange)
-        case "PUT": return try await putDocument(id, entry, exchange)
-        case "DELETE": return try await deleteDocument(id, entry, exchange)
-        case "COPY": return try await copyDocument(id, entry, exchange)
-        default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,PUT,COPY")
+        case "PUT": try await putDocument(id, entry, exchange)
+        case "DELETE": try await deleteDocument(id, entry, exchange)
+        case "COPY": try await copyDocument(id, entry, exchange)
+        default: try await document(id, entry, exchange)
         }
     }
 
     /// Functions of design documents, which are stored and not run.
-    private func designFunction(_ id: String, _ function: String, _ rest: [String], _ entry: Databases.Entry)
-        throws
-        -> Reply
-    {
+    func designFunction(_ path: Endpoint.DocumentPath, _ entry: Databases.Entry) throws -> Reply {
+        let (id, rest, function) = (path.id, path.rest, path.rest.first ?? "")
         let known: Set = ["_view", "_show", "_list", "_update", "_rewrite", "_info", "_search"]
         guard known.contains(function) else { throw CouchDBError.missing }
         guard let (branches, _) = try branches(of: id, in: entry), !branches.winner.isDeleted else {

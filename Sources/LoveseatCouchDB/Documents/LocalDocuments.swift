@@ -18,7 +18,6 @@ extension CouchDBServer {
 
     func localDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
-        case "GET", "HEAD": return try getLocal(id, entry, exchange)
         case "PUT":
             return try await withBody(exchange) { bytes in
                 let document = try IncomingDocument(
@@ -35,7 +34,7 @@ extension CouchDBServer {
             }
             guard wasThere else { throw CouchDBError.missing }
             return .json(200, ["ok": true, "id": .string(id), "rev": "0-0"])
-        default: throw CouchDBError.methodNotAllowed("DELETE,GET,HEAD,PUT")
+        default: return try getLocal(id, entry, exchange)
         }
     }
 
@@ -173,7 +172,6 @@ extension CouchDBServer {
 
     /// `_local_docs`.
     func localDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("GET,HEAD,POST")
         let body = exchange.method == "POST" ? try await json(exchange, isNeeded: false) : nil
         let query = exchange.query.adding(body)
         let prefix = prefix(entry)

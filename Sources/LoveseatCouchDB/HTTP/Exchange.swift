@@ -70,14 +70,6 @@ struct Exchange: Sendable {
 
     var isRead: Bool { method == "GET" || method == "HEAD" }
 
-    /// - Throws: `method_not_allowed` for another method.
-    func allow(_ methods: String) throws(CouchDBError) {
-        let allowed = methods.split(separator: ",").map(String.init)
-        guard allowed.contains(method) || (method == "HEAD" && allowed.contains("GET")) else {
-            throw .methodNotAllowed(methods)
-        }
-    }
-
     /// The absolute URL of something on this listener, for `Location`.
     func location(_ path: [String]) -> String {
         "\(isSecure ? "https" : "http")://\(host)/"

@@ -7,7 +7,6 @@ import LoveseatStorage
 /// `_find` and `_explain` (protocol/couchdb.md §4.9).
 extension CouchDBServer {
     func find(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("POST")
         try Self.requireJSON(exchange)
         let request = try FindRequest(try await json(exchange)?.value ?? .null)
         let plan = try FindPlan(request, among: try indexes(of: entry))
@@ -47,7 +46,6 @@ extension CouchDBServer {
     }
 
     func explain(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try exchange.allow("POST")
         try Self.requireJSON(exchange)
         let request = try FindRequest(try await json(exchange)?.value ?? .null)
         let plan = try FindPlan(request, among: try indexes(of: entry))

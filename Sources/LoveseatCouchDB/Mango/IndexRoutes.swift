@@ -5,9 +5,7 @@ import LoveseatStorage
 
 /// `_index` (protocol/couchdb.md §4.9).
 extension CouchDBServer {
-    func index(_ entry: Databases.Entry, _ rest: [String], _ exchange: Exchange) async throws -> Reply {
-        if !rest.isEmpty { return try await deleteIndex(entry, rest, exchange) }
-        try exchange.allow("GET,POST")
+    func index(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         guard exchange.method == "POST" else {
             let indexes = try indexes(of: entry)
             return .json(
@@ -48,11 +46,8 @@ extension CouchDBServer {
     }
 
     /// `DELETE _index/{design document}/json/{name}`
-    private func deleteIndex(_ entry: Databases.Entry, _ rest: [String], _ exchange: Exchange) async throws
-        -> Reply
-    {
+    func deleteIndex(_ entry: Databases.Entry, _ rest: [String]) async throws -> Reply {
         var path = rest
-        try exchange.allow("DELETE")
         if path.first == "_design" { path.removeFirst() }
         guard path.count == 3, path[1] == "json" else { throw CouchDBError.missing }
         let designID = MangoIndex.designID(path[0])

@@ -14,7 +14,6 @@ extension CouchDBServer {
     func replicate(_ exchange: Exchange) async throws -> Reply {
         // As CouchDB, which reads the body first.
         if exchange.isRead { throw CouchDBError.badRequest("Missing request body") }
-        try exchange.allow("POST")
         guard settings.policy == nil else {
             throw CouchDBError.forbidden("with an access policy, clients start no replications")
         }

@@ -33,21 +33,6 @@ extension CouchDBServer {
         // A database that the client may not read does not exist for it, nor does one that was deleted meanwhile.
         return names.filter { (try? entry($0, for: exchange)) != nil }
     }
-
-    /// Refuses what concerns all clients, where each has rights of its own.
-    func requireOwner(_ exchange: Exchange) throws(CouchDBError) {
-        if settings.policy == nil || exchange.isRead || exchange.path.isEmpty { return }
-        let name = exchange.path.count > 1 ? exchange.path[1] : ""
-        let isManaging =
-            ["_purge", "_compact", "_view_cleanup", "_security", "_revs_limit"].contains(name)
-            || (name.isEmpty && exchange.method != "POST")
-        if !isManaging { return }
-        // A replicator asks to create a database that may be there.
-        if exchange.method == "PUT", name.isEmpty, (try? entry(exchange.path[0], for: exchange)) != nil {
-            return
-        }
-        throw .forbidden("with an access policy, clients change documents only")
-    }
 }
 
 extension Databases.Entry {

@@ -6,7 +6,6 @@ import LoveseatNetwork
 
 /// The rules for web pages of other origins (protocol/couchdb.md §8).
 struct CORS {
-    private static let methods = ["GET", "PUT", "POST", "HEAD", "DELETE", "OPTIONS", "COPY"]
     private static let headers: Set = [
         "accept", "accept-language", "authorization", "content-length", "content-range", "content-type",
         "destination",
@@ -25,14 +24,15 @@ struct CORS {
     func preflight(_ exchange: Exchange) -> Reply? {
         guard exchange.method == "OPTIONS", let origin = exchange.header("Origin"),
             policy.allows(origin: origin),
-            let method = exchange.header("Access-Control-Request-Method"), Self.methods.contains(method)
+            let method = exchange.header("Access-Control-Request-Method"),
+            Endpoint.methodsForPages.contains(method)
         else { return nil }
         let asked = exchange.header("Access-Control-Request-Headers") ?? ""
         let names = asked.lowercased().split(separator: ",").map { $0.filter { $0 != " " } }
         guard names.allSatisfy({ Self.headers.contains($0) }) else { return nil }
         var reply = Reply(204)
         reply.headers = [
-            (name: "Access-Control-Allow-Methods", value: Self.methods.joined(separator: ", ")),
+            (name: "Access-Control-Allow-Methods", value: Endpoint.methodsForPages.joined(separator: ", ")),
             (name: "Access-Control-Allow-Headers", value: asked),
             (name: "Access-Control-Max-Age", value: "600"),
         ]

@@ -89,8 +89,6 @@ struct Databases: Sendable {
 
     /// - Throws: `CouchDBError` for a name that no database can have.
     static func check(_ name: String) throws(CouchDBError) {
-        let rule =
-            "Name: '\(name)'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter."
         guard name.utf8.count <= 238 else {
             throw CouchDBError(
                 400,
@@ -102,7 +100,7 @@ struct Databases: Sendable {
         guard let first = name.utf8.first, (0x61...0x7A).contains(first),
             name.utf8.allSatisfy(allowed.contains)
         else {
-            throw CouchDBError(400, "illegal_database_name", rule)
+            throw .illegalDatabaseName(name)
         }
     }
 
@@ -135,5 +133,15 @@ struct Databases: Sendable {
             throw CouchDBError(403, "forbidden", "this listener deletes no such database")
         }
         try database.deleteCollection(name: collection.name, scope: collection.scope.name)
+    }
+}
+
+extension CouchDBError {
+    static func illegalDatabaseName(_ name: String) -> Self {
+        Self(
+            400,
+            "illegal_database_name",
+            "Name: '\(name)'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter."
+        )
     }
 }

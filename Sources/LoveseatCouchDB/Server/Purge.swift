@@ -1,0 +1,35 @@
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatStorage
+
+/// `_purge`.
+extension CouchDBServer {
+    func purge(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        try Self.requireJSON(exchange)
+        guard let body = try await json(exchange), body.kind == .object else {
+            throw CouchDBError.badRequest("Request body must be a JSON object")
+        }
+        guard body.count <= 100 else {
+            throw CouchDBError.badRequest("Exceeded maximum number of documents.")
+        }
+        var wanted: [(String, [RevisionID])] = []
+        for (id, list) in body.members {
+            guard list.kind == .array else { throw CouchDBError.badRequest("Invalid list of revisions") }
+            var revisions: [RevisionID] = []
+            for item in list.items {
+                guard let text = item.string else { throw CouchDBError.invalidRevision }
+                revisions.append(try RevisionText.parse(text))
+            }
+            wanted.append((id, revisions))
+        }
+        let todo = wanted
+        let purged = try await entry.store.writeFromTask(within: nil) { transaction in
+            try todo.map { id, revisions in
+                (id, try transaction.purgeBranches(revisions, of: id, in: entry.handle))
+            }
+        }
+        var result: JSONValue = [:]
+        for (id, revisions) in purged { result[id] = .array(revisions.map { .string($0.text) }) }
+        return .json(201, ["purge_seq": nil, "purged": result])
+    }
+}
