@@ -58,7 +58,7 @@ package final class BodyWorkers: Sendable {
     }
 
     private let state: Mutex<State>
-    private let threads = WorkerThreads()
+    private let threads = BlockingThreads(label: "loveseat.bodies")
 
     package init(places: Int) { state = Mutex(State(free: places)) }
 
@@ -103,15 +103,5 @@ package final class BodyWorkers: Sendable {
             return state.next()
         }
         waiter?.start.resume()
-    }
-}
-
-/// The threads on which large bodies are read.
-private final class WorkerThreads: TaskExecutor {
-    private let queue = DispatchQueue(label: "loveseat.bodies", attributes: .concurrent)
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }

@@ -212,7 +212,10 @@ public final class CouchDBListener: Sendable {
             http.setup(channel: channel, logger: logger).whenComplete { result in
                 switch result {
                 case .failure: channel.close(promise: nil)
-                case .success(let value): Task { await http.handle(value: value, logger: logger) }
+                case .success(let value):
+                    Task(executorPreference: BlockingThreads.requests) {
+                        await http.handle(value: value, logger: logger)
+                    }
                 }
             }
         }

@@ -59,7 +59,7 @@ final class ReplicationJobs: Sendable {
             let progress = Progress(task)
             let job = Job(
                 progress: progress,
-                task: Task {
+                task: Task(executorPreference: BlockingThreads.requests) {
                     defer { self.remove(name) }
                     do { return try await work(progress) } catch {
                         if !(error is CancellationError) {
