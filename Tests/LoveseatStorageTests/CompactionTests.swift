@@ -123,10 +123,11 @@ struct CompactionTests {
             let id = "uploaded \(Int.random(in: 0..<10, using: &random))"
             try store.write { transaction in
                 if Bool.random(using: &random) { _ = try transaction.purge(id, in: collection) }
-                let parent = try transaction.record(id, in: collection)?.revision
+                let record = try transaction.record(id, in: collection)
                 _ = try transaction.insertEdit(
-                    over: parent,
+                    over: record?.revision,
                     of: id,
+                    replacing: record,
                     in: collection,
                     body: JSONText(canonical: ["blob": blob.json]),
                     isDeleted: false

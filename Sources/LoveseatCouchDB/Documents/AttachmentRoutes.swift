@@ -224,8 +224,8 @@ extension CouchDBServer {
         _ change: @escaping @Sendable (inout JSONObject, Int) -> Void
     ) async throws -> RevisionID {
         let id = proposed.id
-        return try await entry.write(proposed) { transaction in
-            let record = try transaction.record(id, in: entry.handle)
+        return try await entry.write(proposed) { transaction, document in
+            let record = try document.record()
             let branches = try record.map { try DocumentBranches(of: $0) }
             if let revision, branches?.contains(revision) != true {
                 throw CouchDBError(409, "not_found", "missing_rev")
@@ -240,6 +240,7 @@ extension CouchDBServer {
             return try transaction.insertEdit(
                 over: leaf?.isDeleted == true ? nil : revision,
                 of: id,
+                replacing: record,
                 in: entry.handle,
                 body: JSONText(canonical: BlobAttachments.absorbed(body)),
                 isDeleted: false

@@ -176,7 +176,7 @@ extension CouchDBServer {
         async throws -> [JSONValue?]
     {
         guard !documents.isEmpty else { return [] }
-        return try await entry.write(documents.map(\.change)) { transaction, verdicts in
+        return try await entry.write(documents.map(\.change)) { transaction, verdicts, _ in
             let accepted = zip(documents, verdicts).filter { $1 == nil }.map(\.0)
             var results = try Self.save(accepted, isNewEdit, entry, transaction)[...]
             return try zip(documents, verdicts).map { document, verdict in

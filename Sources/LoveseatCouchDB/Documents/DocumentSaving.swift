@@ -157,7 +157,7 @@ enum DocumentSaving {
         return .ready(stored, position: attachment.position)
     }
 
-    /// Saves a document.
+    /// Saves a document. `current`: what is stored under its ID, if that was read already.
     ///
     /// - Returns: its revision.
     /// - Throws: ``CouchDBError``; `EditRefusal`; `InsertRefusal`.
@@ -165,11 +165,13 @@ enum DocumentSaving {
         _ document: PreparedDocument,
         isNewEdit: Bool,
         in handle: CollectionHandle,
-        _ transaction: StoreWriteTransaction
+        _ transaction: StoreWriteTransaction,
+        over current: CurrentDocument? = nil
     ) throws -> RevisionID {
         guard !isNewEdit else {
             try check(document)
-            return try saveEdit(document, in: handle, transaction)
+            let record = try (current ?? CurrentDocument(document.id, in: handle, transaction)).record()
+            return try saveEdit(document, over: record, in: handle, transaction)
         }
         guard let result = try saveReplicated([document], in: handle, transaction).first else {
             throw CouchDBError.missing
@@ -285,10 +287,10 @@ enum DocumentSaving {
 
     private static func saveEdit(
         _ document: PreparedDocument,
+        over record: DocumentRecord?,
         in handle: CollectionHandle,
         _ transaction: StoreWriteTransaction
     ) throws -> RevisionID {
-        let record = try transaction.record(document.id, in: handle)
         let branches = try record.map { try DocumentBranches(of: $0) }
         var parent = document.history.first
         // CouchDB lets a new document begin with any parent.
@@ -307,6 +309,7 @@ enum DocumentSaving {
         return try transaction.insertEdit(
             over: parent,
             of: document.id,
+            replacing: record,
             in: handle,
             body: body,
             isDeleted: document.isDeleted

@@ -126,7 +126,7 @@ extension CouchDBServer {
         let revision: RevisionID
         do {
             revision = try await entry.write(prepared.change) {
-                try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0)
+                try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0, over: $1)
             }
         } catch { throw Self.refusalAlone(error, isNewEdit: isNewEdit) }
         if !isNewEdit { clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
@@ -177,15 +177,14 @@ extension CouchDBServer {
             isDeleted: true,
             body: .emptyObject
         )
-        let made = try await entry.write(change) { transaction in
-            guard let record = try transaction.record(id, in: entry.handle) else {
-                throw CouchDBError.missing
-            }
+        let made = try await entry.write(change) { transaction, document in
+            guard let record = try document.record() else { throw CouchDBError.missing }
             guard !record.isDeleted else { throw CouchDBError.deleted }
             guard let revision else { throw CouchDBError.conflict }
             return try transaction.insertEdit(
                 over: revision,
                 of: id,
+                replacing: record,
                 in: entry.handle,
                 body: .emptyObject,
                 isDeleted: true
@@ -225,7 +224,14 @@ extension CouchDBServer {
         // The client may read them.
         change.received = Set(BlobReference.all(in: body).map(\.digest))
         let made = try await entry.write(change) {
-            try $0.insertEdit(over: over, of: target, in: entry.handle, body: body, isDeleted: false)
+            try $0.insertEdit(
+                over: over,
+                of: target,
+                replacing: try $1.record(),
+                in: entry.handle,
+                body: body,
+                isDeleted: false
+            )
         }
         return saved(target, made, isDeleted: false, entry, exchange)
     }

@@ -90,7 +90,7 @@ extension CouchDBServer {
         let prepared = try DocumentSaving.prepare(document, id: id, pins: pins)
         defer { withExtendedLifetime(pins) {} }
         _ = try await entry.write(prepared.change) {
-            try DocumentSaving.save(prepared, isNewEdit: true, in: entry.handle, $0)
+            try DocumentSaving.save(prepared, isNewEdit: true, in: entry.handle, $0, over: $1)
         }
     }
 

@@ -71,16 +71,16 @@ extension Databases.Entry {
     ///
     /// - Parameters:
     ///   - changes: The changes that the filter and the policy are asked about.
-    ///   - body: Called with the reason why each change is refused, or nil.
+    ///   - body: Called with the reason why each change is refused, or nil, and with the documents, if they had to be read.
     /// - Returns: The value of `body`.
     /// - Throws: what `body` throws; `service_unavailable` if others keep changing the documents.
     func write<Value: Sendable>(
         _ changes: [AccessRuling.Change],
-        _ body: @Sendable (StoreWriteTransaction, [CouchDBError?]) throws -> Value
+        _ body: @Sendable (StoreWriteTransaction, [CouchDBError?], [DocumentRecord?]?) throws -> Value
     ) async throws -> Value {
         let refusals = changes.map { refusal(of: $0) }
         guard let access else {
-            return try await store.writeFromTask(within: nil) { try body($0, refusals) }
+            return try await store.writeFromTask(within: nil) { try body($0, refusals, nil) }
         }
         for _ in 0..<Self.maximumAttempts {
             let records = try store.readRows { view in
@@ -97,12 +97,9 @@ extension Databases.Entry {
             let sequences = records.map { $0?.sequence }
             let written = try await store.writeFromTask(within: nil) { transaction -> Value? in
                 // The documents must not have changed since the policy was asked.
-                for (change, sequence) in zip(changes, sequences) {
-                    guard try transaction.record(change.id, in: handle)?.sequence == sequence else {
-                        return nil
-                    }
-                }
-                let value = try body(transaction, verdicts)
+                let current = try changes.map { try transaction.record($0.id, in: handle) }
+                guard current.map({ $0?.sequence }) == sequences else { return nil }
+                let value = try body(transaction, verdicts, current)
                 let ids = zip(changes, verdicts).compactMap { $1 == nil ? $0.id : nil }
                 if !ids.isEmpty { try transaction.grant(ids, in: handle, to: access.peerName) }
                 return value
@@ -145,12 +142,37 @@ extension Databases.Entry {
     /// - Throws: `forbidden` if the client may not.
     func write<Value: Sendable>(
         _ change: AccessRuling.Change,
-        _ body: @Sendable (StoreWriteTransaction) throws -> Value
+        _ body: @Sendable (StoreWriteTransaction, CurrentDocument) throws -> Value
     ) async throws -> Value {
-        try await write([change]) { transaction, verdicts in
+        try await write([change]) { transaction, verdicts, records in
             if let refusal = verdicts[0] { throw refusal }
-            return try body(transaction)
+            let document = CurrentDocument(change.id, in: handle, transaction, known: records.map { $0[0] })
+            return try body(transaction, document)
         }
+    }
+}
+
+/// A document in a transaction that is about to write it. It is read once, when it is needed first.
+final class CurrentDocument {
+    private let read: () throws -> DocumentRecord?
+    private var known: DocumentRecord??
+
+    /// `known`: the document, if the transaction has read it already.
+    init(
+        _ id: String,
+        in handle: CollectionHandle,
+        _ transaction: StoreWriteTransaction,
+        known: DocumentRecord?? = nil
+    ) {
+        read = { try transaction.record(id, in: handle) }
+        self.known = known
+    }
+
+    func record() throws -> DocumentRecord? {
+        if let known { return known }
+        let record = try read()
+        known = .some(record)
+        return record
     }
 }
 

@@ -191,17 +191,18 @@ extension StoreWriteTransaction {
 
     /// Stores an edit of a leaf.
     ///
-    /// `parent`: the revision that was edited; nil for a new document, or one that is deleted. `body`: canonical.
+    /// `parent`: the revision that was edited; nil for a new document, or one that is deleted. `record`: the document, as this transaction has
+    /// read it; nil if there is none. `body`: canonical.
     /// - Throws: ``EditRefusal``.
     package func insertEdit(
         over parent: RevisionID?,
         of id: String,
+        replacing record: DocumentRecord?,
         in collection: CollectionHandle,
         body: JSONText,
         isDeleted: Bool
     ) throws -> RevisionID {
         try requireOpen(collection)
-        let record = try record(id, in: collection)
         guard let record else {
             guard parent == nil else { throw EditRefusal.conflict }
             let flags = rowFlags(of: body, isDeleted: isDeleted)
