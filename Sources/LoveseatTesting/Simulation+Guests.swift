@@ -93,6 +93,13 @@ extension SimulationRun {
             let below = Set((untaken ?? []).flatMap { mine.line($0.id) })
             let open = hosts.open(among: hosts.candidates).map(\.node)
             bodies += open.filter { !$0.isDeleted && below.contains($0.id) }.compactMap(\.body)
+            // And the nearest one below of which the host has the content, whether or not that is a version still.
+            for node in untaken ?? [] {
+                let kept = mine.line(node.id).compactMap { hosts.node($0) }
+                if let body = kept.first(where: { !$0.isDeleted && $0.body != nil })?.body {
+                    bodies.append(body)
+                }
+            }
         }
         let mayWrite = bodies.allSatisfy { rights.isIn(rights.write, id, $0) }
         // A filter leaves out the guest's own edits, too.
