@@ -288,7 +288,7 @@ let package = Package(
             LoveseatCore LoveseatTesting
             """
         ),
-        tests("LoveseatStorageTests", "LoveseatModel LoveseatStorage LoveseatTesting StoreWriter GRDB"),
+        tests("LoveseatStorageTests", "LoveseatModel LoveseatText LoveseatStorage LoveseatTesting StoreWriter GRDB"),
         tests(
             "LoveseatCoreTests",
             """

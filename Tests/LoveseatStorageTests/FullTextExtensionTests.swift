@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import LoveseatQuery
 import LoveseatStorage
+import LoveseatText
 import Testing
 
 /// The tokenizer `loveseat`, `ls_rank` and `ls_match`, on a connection of SQLite alone.
