@@ -5,6 +5,7 @@ extension ReplicationSession {
     /// The parts of a session that belong to one collection.
     struct CollectionSession {
         let name: CollectionName
+        let replica: any Replica
         var checkpoint: CheckpointSession?
         var push: PushSession?
         var pull: PullSession
@@ -101,7 +102,7 @@ extension ReplicationSession {
         mutating func noteFetched(_ index: Int, _ tuning: ReplicationTuning, _ effects: inout SessionEffects)
         {
             // A fetch may not be a retry. If the database fails, the session ends.
-            guard let delay = retryDelay, let failed = effects.ask({ try $0.failures(in: index) }) else {
+            guard let delay = retryDelay, let failed = effects.ask({ try replica.failures() }) else {
                 return
             }
             pull.keepUnsent(of: failed)

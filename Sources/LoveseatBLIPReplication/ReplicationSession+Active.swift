@@ -19,21 +19,24 @@ extension ReplicationSession {
         isMobile2 = negotiated == .mobile2
         // The form of 2.x is understood by every peer; it has no collections.
         hasCollections = !isSoleDefault
-        let sessions = plan.collections.enumerated().map { index, binding in
+        let replicas = makeReplicas(plan.collections.count)
+        let sessions = zip(plan.collections, replicas).enumerated().map { index, bound in
+            let (binding, replica) = bound
             var checkpoint = CheckpointSession(
+                replica,
                 collection: index,
                 id: binding.checkpointID,
                 repairs: tuning.checkpointRepairs,
                 plan
             )
-            checkpoint.wireIndex = isSoleDefault ? nil : index
-            let pull = makePull(index, wireIndex: checkpoint.wireIndex, since: nil)
-            return CollectionSession(name: binding.name, checkpoint: checkpoint, pull: pull)
+            checkpoint.wireIndex = wireIndex(index)
+            let pull = makePull(replica, index, since: nil)
+            return CollectionSession(name: binding.name, replica: replica, checkpoint: checkpoint, pull: pull)
         }
         begin(sessions)
         for index in collections.indices where !plan.isFetch {
             // The database failed, which ends the session.
-            guard let stored = effects.ask({ try $0.checkpoint(of: index) }) else { return }
+            guard let stored = effects.ask({ try collections[index].replica.checkpoint() }) else { return }
             collections[index].checkpoint?.loaded(stored)
         }
         phase = .negotiating
@@ -92,7 +95,7 @@ extension ReplicationSession {
         startAll()
     }
 
-    private func makePull(_ index: Int, wireIndex: Int?, since: RemoteSequence?) -> PullSession {
+    private func makePull(_ replica: any Replica, _ index: Int, since: RemoteSequence?) -> PullSession {
         var options = PullSession.Options()
         if let plan {
             options.autoPurges = plan.autoPurges
@@ -101,8 +104,9 @@ extension ReplicationSession {
             options.removesByBody = isMobile2
         }
         var pull = PullSession(
+            replica,
             collection: index,
-            wireIndex: wireIndex,
+            wireIndex: wireIndex(index),
             isActive: true,
             since: since,
             options: options,
@@ -121,15 +125,15 @@ extension ReplicationSession {
                 impossible("an active side has no checkpoint of collection \(index)")
                 continue
             }
-            let wireIndex = checkpoint.wireIndex
-            effects.store.believeMarks(checkpoint.trust, in: index)
+            let (replica, wireIndex) = (collections[index].replica, checkpoint.wireIndex)
+            replica.believeMarks(checkpoint.trust)
             invariant(
                 collections[index].pull.isQuiet,
                 "collection \(index) has received something before its pull began"
             )
-            collections[index].pull = makePull(index, wireIndex: wireIndex, since: checkpoint.start.remote)
+            collections[index].pull = makePull(replica, index, since: checkpoint.start.remote)
             if plan.pulls {
-                collections[index].failedBefore = effects.ask { try $0.failures(in: index) } ?? []
+                collections[index].failedBefore = effects.ask { try replica.failures() } ?? []
                 let binding = plan.collections[index]
                 var request = SubChangesMessage()
                 request.collection = wireIndex
@@ -152,6 +156,7 @@ extension ReplicationSession {
             }
             if plan.pushes {
                 collections[index].push = PushSession(
+                    replica,
                     collection: index,
                     wireIndex: wireIndex,
                     mode: .proposing(pulls: plan.pulls),
@@ -221,8 +226,9 @@ extension ReplicationSession {
 
     /// Has the app resolve the conflicts that earlier runs left, as many at a time as one answer holds.
     mutating func listConflicts(_ index: Int, after sequence: UInt64) {
+        let replica = collections[index].replica
         // The database failed, which ends the session.
-        guard let page = effects.ask({ try $0.conflicts(in: index, after: sequence) }) else { return }
+        guard let page = effects.ask({ try replica.conflicts(after: sequence) }) else { return }
         collections[index].unlistedConflicts = page.next
         for id in page.ids { resolve(index, id) }
     }

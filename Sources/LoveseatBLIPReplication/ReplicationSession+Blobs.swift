@@ -29,8 +29,11 @@ extension ReplicationSession {
         guard let read = blobReads.removeValue(forKey: number) else {
             return impossible("blob request \(number) waits and is not here")
         }
-        let length = answering(number) {
-            try $0.blobLength(read.request.digest, of: read.request.documentID, in: read.collection)
+        let length = effects.answering(number) {
+            try collections[read.collection].replica.blobLength(
+                read.request.digest,
+                of: read.request.documentID
+            )
         }
         // The database failed, and the peer was told.
         guard let length else { return }
@@ -87,7 +90,8 @@ extension ReplicationSession {
         let digest = read.request.digest
         do throws(LoveseatError) {
             let count = peer == .none ? tuning.blobPiece : tuning.largeBlobPiece
-            let bytes = try effects.store.readBlob(digest, offset: read.offset, count: count)
+            let replica = collections[read.collection].replica
+            let bytes = try replica.readBlob(digest, offset: read.offset, count: count)
             guard !bytes.isEmpty || read.offset >= read.length else {
                 throw LoveseatError(
                     .corruptData,
@@ -100,10 +104,10 @@ extension ReplicationSession {
 
     mutating func proveAttachment(_ message: Message, number: UInt64) {
         do throws(ReplyError) {
-            let index = try collection(of: message)
+            let replica = collections[try collection(of: message)].replica
             let request = try ProveAttachmentMessage(message)
-            let proof = answering(number) {
-                try $0.proveBlob(request.digest, nonce: request.nonce, in: index)
+            let proof = effects.answering(number) {
+                try replica.proveBlob(request.digest, nonce: request.nonce)
             }
             // The database failed, and the peer was told.
             guard let proof else { return }

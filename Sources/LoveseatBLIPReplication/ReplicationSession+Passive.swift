@@ -67,7 +67,9 @@ extension ReplicationSession {
             )
             return false
         }
-        guard let bound = effects.ask({ try $0.bind([.default], checkpoints: [""]) }) else { return false }
+        guard let bound = effects.ask({ try source.bind([.default], checkpoints: [""]) }) else {
+            return false
+        }
         guard bound.first?.exists == true else {
             if plan.restrictsAccess {
                 let text = "you may not have the default collection\(others(plan))"
@@ -85,7 +87,7 @@ extension ReplicationSession {
     /// Names the collections that the peer may have instead of the default one, so that its user need not know them.
     private mutating func others(_ plan: PassivePlan) -> String {
         let named = plan.collections.filter { $0 != .default }
-        let bound = effects.ask { try $0.bind(named, checkpoints: named.map { _ in "" }) } ?? []
+        let bound = effects.ask { try source.bind(named, checkpoints: named.map { _ in "" }) } ?? []
         let names = zip(named, bound).filter(\.1.exists).map(\.0.fullName)
         return names.isEmpty ? "" : "; you may have: \(names.joined(separator: ", "))"
     }
@@ -112,7 +114,9 @@ extension ReplicationSession {
                 return effects.append(.reply(answer.message, to: number))
             }
             let served = known.compactMap { $0 }
-            let bound = answering(number) { try $0.bind(served, checkpoints: request.checkpoints) }
+            let bound = effects.answering(number) {
+                try source.bind(served, checkpoints: request.checkpoints)
+            }
             // The database failed, and the peer was told.
             guard let bound else { return }
             if bound.allSatisfy(\.exists) {
@@ -124,18 +128,6 @@ extension ReplicationSession {
         } catch { refuse(message, number, error) }
     }
 
-    /// Asks the database on behalf of a peer. An error is sent to the peer as the answer.
-    mutating func answering<Answer>(
-        _ request: UInt64,
-        _ question: (any RevisionStore) throws -> Answer
-    ) -> Answer? {
-        do { return try question(effects.store) } catch {
-            let error = ReplyError(LoveseatError(store: error))
-            effects.append(.replyError(error, to: request, isUrgent: false))
-            return nil
-        }
-    }
-
     private mutating func makeCollections(_ names: [CollectionName]) {
         var options = PullSession.Options()
         options.takesDeltas = usesDeltas
@@ -144,11 +136,12 @@ extension ReplicationSession {
             options.restrictsAccess = plan.restrictsAccess
         }
         options.extensions = extensions
-        let sessions = names.enumerated().map { index, name in
-            let wireIndex = hasCollections == true ? index : nil
+        let sessions = zip(names, makeReplicas(names.count)).enumerated().map { index, bound in
+            let (name, replica) = bound
             var pull = PullSession(
+                replica,
                 collection: index,
-                wireIndex: wireIndex,
+                wireIndex: wireIndex(index),
                 isActive: false,
                 since: nil,
                 options: options,
@@ -156,7 +149,7 @@ extension ReplicationSession {
                 tuning: tuning
             )
             pull.resumesBlobs = peer.resumesBlobs
-            return CollectionSession(name: name, pull: pull)
+            return CollectionSession(name: name, replica: replica, pull: pull)
         }
         begin(sessions)
     }
@@ -237,9 +230,11 @@ extension ReplicationSession {
             effects.append(.reply(answer.message, to: number))
             var start = SequenceSet([0...0])
             start.insert(0...subscription.position)
+            let replica = collections[index].replica
             collections[index].push = PushSession(
+                replica,
                 collection: index,
-                wireIndex: hasCollections == true ? index : nil,
+                wireIndex: wireIndex(index),
                 mode: .announcing(subscription),
                 start: start,
                 isContinuous: subscription.isContinuous,
@@ -250,7 +245,7 @@ extension ReplicationSession {
             collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
             // Later deletions are announced: the peer may have the document by then.
             if subscription.activeOnly || (subscription.lateActiveOnly && extensions != nil) {
-                collections[index].push?.tombstonesSkipped = effects.store.lastSequence(in: index)
+                collections[index].push?.tombstonesSkipped = replica.lastSequence
             }
             findLosses(index)
         } catch { refuse(message, number, error) }
@@ -281,7 +276,7 @@ extension ReplicationSession {
         guard case .passive(let plan) = role, plan.restrictsAccess, let push = collections[index].push,
             push.subscription?.wantsRevocations == true
         else { return }
-        effects.ask { try $0.noteLosses(in: index) }
+        effects.ask { try collections[index].replica.noteLosses() }
         if push.isContinuous { collections[index].push?.hasMore = true }
     }
 
@@ -289,10 +284,12 @@ extension ReplicationSession {
 
     private mutating func getCheckpoint(_ message: Message, number: UInt64) {
         do throws(ReplyError) {
-            _ = try collection(of: message)
+            let replica = collections[try collection(of: message)].replica
             let request = try GetCheckpointMessage(message)
             // The database failed, and the peer was told.
-            guard let found = answering(number, { try $0.peerCheckpoint(request.id) }) else { return }
+            guard let found = effects.answering(number, { try replica.peerCheckpoint(request.id) }) else {
+                return
+            }
             guard let found else {
                 return effects.append(.replyError(ReplyError("HTTP", 404), to: number, isUrgent: false))
             }
@@ -303,7 +300,7 @@ extension ReplicationSession {
 
     private mutating func setCheckpoint(_ message: Message, number: UInt64) {
         do throws(ReplyError) {
-            _ = try collection(of: message)
+            let replica = collections[try collection(of: message)].replica
             let request = try SetCheckpointMessage(message)
             let id = request.id
             guard checkpointsSaved.contains(ExactText(id)) || checkpointsSaved.count < tuning.checkpointsSaved
@@ -314,8 +311,8 @@ extension ReplicationSession {
             guard let revision = CheckpointRevision.number(request.revision) else {
                 throw ReplyError("HTTP", 409, "revision ID mismatch")
             }
-            let saved = answering(number) {
-                try $0.savePeerCheckpoint(request.body, as: id, replacing: revision)
+            let saved = effects.answering(number) {
+                try replica.savePeerCheckpoint(request.body, as: id, replacing: revision)
             }
             // The database failed, and the peer was told.
             guard let saved else { return }

@@ -9,7 +9,7 @@ extension ReplicationSession {
         for index in collections.indices { collections[index].addPending(to: &found, limit: limit) }
         var left = unread
         for index in collections.indices {
-            collections[index].addUnread(to: &found, limit: limit, reading: &left, effects.store)
+            collections[index].addUnread(to: &found, limit: limit, reading: &left)
         }
         return found
     }
@@ -34,8 +34,7 @@ extension ReplicationSession.CollectionSession {
     fileprivate func addUnread(
         to found: inout PendingTransfers,
         limit: Int,
-        reading left: inout Int,
-        _ store: any ReplicaFeed
+        reading left: inout Int
     ) {
         // A peer may not have subscribed, and a push may have read all of the feed.
         guard let push, push.hasMore else { return }
@@ -43,7 +42,7 @@ extension ReplicationSession.CollectionSession {
         while left > 0 {
             let query = push.query(since: since, limit: min(left, 1_000))
             // If a change cannot be read now, the session ends when it is this change's turn.
-            guard let page = try? store.changes(in: push.collection, query) else { break }
+            guard let page = try? push.replica.changes(query) else { break }
             for change in page.changes where push.isNews(change, pull.echoes.contains) {
                 found.add(change.documentID, in: name, isPush: true, .waits, limit: limit)
             }

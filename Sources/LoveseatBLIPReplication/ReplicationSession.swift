@@ -25,7 +25,8 @@ package struct ReplicationSession {
     let tuning: ReplicationTuning
     var phase = Phase.connecting
     var collections = CollectionSessions()
-    var effects: SessionEffects
+    var effects = SessionEffects()
+    let source: any ReplicaSource
     /// Unix time in seconds, for the `time` of checkpoints.
     package var now: Int64 = 0
 
@@ -58,21 +59,21 @@ package struct ReplicationSession {
 
     package init(
         active plan: ActivePlan,
-        store: any RevisionStore,
+        replicas source: any ReplicaSource,
         tuning: ReplicationTuning = ReplicationTuning()
     ) {
         role = .active(plan)
-        effects = SessionEffects(store)
+        self.source = source
         self.tuning = tuning
     }
 
     package init(
         passive plan: PassivePlan,
-        store: any RevisionStore,
+        replicas source: any ReplicaSource,
         tuning: ReplicationTuning = ReplicationTuning()
     ) {
         role = .passive(plan)
-        effects = SessionEffects(store)
+        self.source = source
         self.tuning = tuning
     }
 
@@ -133,12 +134,7 @@ package struct ReplicationSession {
                 return impossible("pieces come of an answer that is not a blob")
             }
             do throws(LoveseatError) {
-                try session.collections[index].pull.blobPiece(
-                    handle,
-                    bytes,
-                    isLast: isLast,
-                    session.effects.store
-                )
+                try session.collections[index].pull.blobPiece(handle, bytes, isLast: isLast)
                 if let event = session.collections[index].pull.blobEvent(handle) {
                     session.effects.append(.report(.blob(event)))
                 }
@@ -307,6 +303,15 @@ package struct ReplicationSession {
         return effects.take()
     }
 
+    func makeReplicas(_ count: Int) -> [any Replica] {
+        let replicas = source.makeReplicas()
+        invariant(replicas.count == count, "there are \(replicas.count) replicas of \(count) collections")
+        return replicas
+    }
+
+    /// The number by which messages name a collection; nil if they name none.
+    func wireIndex(_ index: Int) -> Int? { hasCollections == true ? index : nil }
+
     /// The collections of a session that begins.
     mutating func begin(_ sessions: [CollectionSession]) {
         collections = CollectionSessions(sessions)
@@ -390,7 +395,7 @@ package struct ReplicationSession {
     /// Discards incomplete transfers, writes down the marks, and reports documents that still wait.
     private mutating func finish() {
         for index in collections.indices {
-            collections[index].pull.disconnected(effects.store)
+            collections[index].pull.disconnected()
             collections[index].push?.flushMarks(&effects)
             collections[index].push?.reportParked(&effects)
         }

@@ -1,14 +1,12 @@
+import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
 /// The effects of an event: the database is asked at once, everything else is left to the driver.
 struct SessionEffects {
-    let store: any RevisionStore
     /// The database's first failure that is not one request's or one document's. The session ends with it after the event.
     private(set) var failure: LoveseatError?
     private(set) var queue: [ReplicationEffect] = []
-
-    init(_ store: any RevisionStore) { self.store = store }
 
     mutating func append(_ effect: ReplicationEffect) { queue.append(effect) }
 
@@ -21,17 +19,26 @@ struct SessionEffects {
 
     /// Asks the database; nil where the session cannot go on. A database that has failed is not asked again.
     @discardableResult
-    mutating func ask<Answer>(_ question: (any RevisionStore) throws -> Answer) -> Answer? {
+    mutating func ask<Answer>(_ question: () throws -> Answer) -> Answer? {
         guard failure == nil else { return nil }
-        do { return try question(store) } catch {
+        do { return try question() } catch {
             fail(LoveseatError(store: error))
+            return nil
+        }
+    }
+
+    /// Asks the database on behalf of a peer. An error is sent to the peer as the answer.
+    mutating func answering<Answer>(_ request: UInt64, _ question: () throws -> Answer) -> Answer? {
+        do { return try question() } catch {
+            let error = ReplyError(LoveseatError(store: error))
+            append(.replyError(error, to: request, isUrgent: false))
             return nil
         }
     }
 }
 
 extension LoveseatError {
-    /// Takes an error that a ``RevisionStore`` threw, for a closure that does not declare its type.
+    /// Takes an error that a ``Replica`` threw, for a closure that does not declare its type.
     init(store error: any Error) {
         self = error as? LoveseatError ?? LoveseatError(.unexpectedError, "the database failed: \(error)")
     }

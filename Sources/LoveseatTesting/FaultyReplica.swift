@@ -1,27 +1,38 @@
 import LoveseatModel
 import LoveseatReplication
 
-/// A database that makes one of the mistakes from time to time.
+/// A replica that makes one of the mistakes from time to time.
 final class FaultyReplica: ReplicaLayer {
-    let inner: any RevisionStore
-    private let fault: PlantedFault
-    private var generator: SeededGenerator
-    private var lastBody: JSONText?
+    let inner: any Replica
+    private let shared: Shared
 
-    init(_ inner: any RevisionStore, fault: PlantedFault, seed: UInt64) {
-        self.inner = inner
-        self.fault = fault
-        generator = SeededGenerator(seed: seed)
+    /// The state that the replicas of one connection share.
+    private final class Shared {
+        let fault: PlantedFault
+        var generator: SeededGenerator
+        var lastBody: JSONText?
+
+        init(_ fault: PlantedFault, seed: UInt64) {
+            (self.fault, generator) = (fault, SeededGenerator(seed: seed))
+        }
+    }
+
+    private init(_ inner: any Replica, _ shared: Shared) { (self.inner, self.shared) = (inner, shared) }
+
+    static func layers(over inner: any ReplicaSource, fault: PlantedFault, seed: UInt64) -> LayeredReplicas {
+        let shared = Shared(fault, seed: seed)
+        return LayeredReplicas(inner) { replica, _ in FaultyReplica(replica, shared) }
     }
 
     /// Whether to make one of these mistakes now.
     private func errs(_ mistakes: PlantedFault...) -> Bool {
-        mistakes.contains(fault) && (fault == .believeUncoveredMarks || generator.chance(0.3))
+        mistakes.contains(shared.fault)
+            && (shared.fault == .believeUncoveredMarks || shared.generator.chance(0.3))
     }
 
-    func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {
+    func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
         func store(_ changed: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
-            try inner.insert(changed, in: collection)
+            try inner.insert(changed)
         }
         let hasHistory = revisions.contains { $0.history.count > 1 }
         if errs(.dropReceivedDocument, .acknowledgeEarly) {
@@ -62,16 +73,14 @@ final class FaultyReplica: ReplicaLayer {
         return try store(revisions)
     }
 
-    func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
-        -> [OutgoingRevision]
-    {
-        let found = try inner.revisions(requests, in: collection)
+    func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {
+        let found = try inner.revisions(requests)
         if errs(.flipByteOfSentBody) {
             return changing(found) { (Self.flipped($0), $1) }
         } else if errs(.sendOtherBody) {
             return changing(found) { body, isDeleted in
-                defer { lastBody = body }
-                return (lastBody ?? body, isDeleted)
+                defer { shared.lastBody = body }
+                return (shared.lastBody ?? body, isDeleted)
             }
         } else if errs(.staleDeltaBase) {
             return found.map(Self.stale)
@@ -79,9 +88,9 @@ final class FaultyReplica: ReplicaLayer {
         return found
     }
 
-    func changes(in collection: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
-        var page = try inner.changes(in: collection, query)
-        if fault == .forgetRevocations {
+    func changes(_ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
+        var page = try inner.changes(query)
+        if shared.fault == .forgetRevocations {
             page.changes.removeAll(where: \.takesAway)
         } else if !page.changes.isEmpty, errs(.skipChangeInFeed) {
             page.changes.removeFirst()
@@ -91,25 +100,25 @@ final class FaultyReplica: ReplicaLayer {
             let marks = page.changes.map {
                 SyncedRevision(documentID: $0.documentID, revision: $0.revision, sequence: $0.sequence)
             }
-            try inner.markSynced(marks, in: collection)
+            try inner.markSynced(marks)
             page.changes = []
         }
         return page
     }
 
-    func checkpoint(of collection: Int) throws(LoveseatError) -> StoredCheckpoint {
-        var stored = try inner.checkpoint(of: collection)
+    func checkpoint() throws(LoveseatError) -> StoredCheckpoint {
+        var stored = try inner.checkpoint()
         if errs(.believeUncoveredMarks) { stored.marks = .ours(isCovered: true) }
         return stored
     }
 
-    func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError) {
+    func saveCheckpoint(_ body: JSONText, coversMarks: Bool) throws(LoveseatError) {
         if errs(.believeUncoveredMarks) {
-            inner.beginCheckpoint(of: collection)
-            return try inner.saveCheckpoint(body, of: collection, coversMarks: true)
+            inner.beginCheckpoint()
+            return try inner.saveCheckpoint(body, coversMarks: true)
         }
         let body = errs(.skipCheckpoint) ? Self.advanced(body) : body
-        try inner.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+        try inner.saveCheckpoint(body, coversMarks: coversMarks)
     }
 
     func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int) throws(LoveseatError)
@@ -119,22 +128,22 @@ final class FaultyReplica: ReplicaLayer {
         return try inner.savePeerCheckpoint(body, as: id, replacing: revision)
     }
 
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
         if errs(.claimToHaveChange) { return changes.map { _ in .alreadyHere } }
-        return try inner.judge(changes, from: peer, in: collection)
+        return try inner.judge(changes, from: peer)
     }
 
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
         if errs(.claimToHaveProposal) { return proposals.map { _ in .alreadyHere } }
-        return try inner.judge(proposals, from: peer, in: collection)
+        return try inner.judge(proposals, from: peer)
     }
 
-    func body(of revision: RevisionID, _ id: String, in collection: Int) throws(LoveseatError) -> JSONText? {
-        let body = try inner.body(of: revision, id, in: collection)
+    func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {
+        let body = try inner.body(of: revision, id)
         return errs(.corruptDelta) ? body.map(Self.flipped) : body
     }
 
@@ -143,10 +152,8 @@ final class FaultyReplica: ReplicaLayer {
         try inner.finishBlob(handle, expected: expected)
     }
 
-    func holdBlobs(_ digests: [BlobDigest], of id: String, in collection: Int) throws(LoveseatError)
-        -> [BlobDigest]
-    {
-        let missing = try inner.holdBlobs(digests, of: id, in: collection)
+    func holdBlobs(_ digests: [BlobDigest], of id: String) throws(LoveseatError) -> [BlobDigest] {
+        let missing = try inner.holdBlobs(digests, of: id)
         return errs(.claimToHaveBlob) ? [] : missing
     }
 

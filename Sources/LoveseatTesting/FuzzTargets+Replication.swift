@@ -11,7 +11,7 @@ extension FuzzTargets {
     public static func passive(_ bytes: [UInt8]) {
         var plan = PassivePlan(collections: [.default])
         plan.usesDeltas = true
-        converse(remote: nil, bytes) { ReplicationSession(passive: plan, store: $0) }
+        converse(remote: nil, bytes) { ReplicationSession(passive: plan, replicas: $0) }
     }
 
     /// The same to the active side, which pushes and pulls; some of the messages answer what it asks.
@@ -23,7 +23,7 @@ extension FuzzTargets {
             isContinuous: true
         )
         plan.usesDeltas = true
-        converse(remote: 1, bytes) { ReplicationSession(active: plan, store: $0) }
+        converse(remote: 1, bytes) { ReplicationSession(active: plan, replicas: $0) }
     }
 
     /// A peer's description of a document's history, and the same bytes as a stored tree. A tree that is accepted has a current revision,
@@ -64,7 +64,7 @@ extension FuzzTargets {
     private static func converse(
         remote: Int?,
         _ bytes: [UInt8],
-        session: (any RevisionStore) -> ReplicationSession
+        session: (any ReplicaSource) -> ReplicationSession
     ) {
         // The disk may be full.
         guard let scratch = try? Scratch() else { return }
@@ -98,21 +98,21 @@ private final class HostileConversation {
     private var questions: [UInt64] = []
 
     /// `remote`: the number of the remote database; nil for the passive side.
-    init(remote: Int?, folder: String, session: (any RevisionStore) -> ReplicationSession) throws {
+    init(remote: Int?, folder: String, session: (any ReplicaSource) -> ReplicationSession) throws {
         let store = try DocumentStore.inMemory(blobFolder: folder)
         let collection = try Self.fill(store)
         self.store = store
-        let replica =
+        let replicas =
             remote.map {
-                ConnectionStore(
+                DatabaseReplicas(
                     store: store,
                     collections: [collection],
                     checkpointIDs: ["cp-x"],
                     remote: $0,
                     nowMilliseconds: { 0 }
                 )
-            } ?? ConnectionStore(store: store, nowMilliseconds: { 0 })
-        line = PuppetLine(session, replica)
+            } ?? DatabaseReplicas(store: store, nowMilliseconds: { 0 })
+        line = PuppetLine(session, replicas)
         line.onEvent = { [unowned self] event in
             if case .request(let number, let message) = event, !message.noReply { questions.append(number) }
         }

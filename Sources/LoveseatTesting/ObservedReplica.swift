@@ -3,82 +3,79 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// A database that tells the oracle what it comes to know.
+/// A replica that tells the oracle what it comes to know.
 final class ObservedReplica: ReplicaLayer {
-    let inner: any RevisionStore
+    let inner: any Replica
+    private let collection: Int
     private let owner: SimulatedPeer
     private let oracle: EditOracle
     private let inspect: ((String, RevisionTree) -> Void)?
 
     /// `inspect`: is shown every document that changed.
     init(
-        _ inner: any RevisionStore,
+        _ inner: any Replica,
+        _ collection: Int,
         owner: SimulatedPeer,
         oracle: EditOracle,
         inspect: ((String, RevisionTree) -> Void)? = nil
     ) {
-        (self.inner, self.owner, self.oracle, self.inspect) = (inner, owner, oracle, inspect)
+        (self.inner, self.collection, self.owner) = (inner, collection, owner)
+        (self.oracle, self.inspect) = (oracle, inspect)
     }
 
-    /// Runs a call, and tells the oracle if it wrote durably. The knowledge on the disk was noted with earlier calls: the write itself only
-    /// adds that a copy was made.
-    private func noting<Answer>(_ call: () throws(LoveseatError) -> Answer) throws(LoveseatError) -> Answer {
-        let durableWrites = owner.store.durableWriteCount
-        defer { if owner.store.durableWriteCount != durableWrites { owner.reachedDisk(oracle) } }
-        return try call()
+    /// Runs a call, tells the oracle if it wrote durably, and then about these documents. The knowledge on the disk was noted with earlier
+    /// calls: the write itself only adds that a copy was made.
+    private func noting<Answer>(_ ids: [String] = [], _ call: () throws(LoveseatError) -> Answer)
+        throws(LoveseatError) -> Answer
+    {
+        let answer: Answer
+        do {
+            let durableWrites = owner.store.durableWriteCount
+            defer { if owner.store.durableWriteCount != durableWrites { owner.reachedDisk(oracle) } }
+            answer = try call()
+        }
+        for id in ids {
+            guard let tree = owner.tree(id, in: collection) else { continue }
+            oracle.note(owner.index, "\(collection)/\(id)", tree)
+            inspect?(id, tree)
+        }
+        return answer
     }
 
-    func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {
-        let results = try noting { () throws(LoveseatError) in try inner.insert(revisions, in: collection) }
-        note(revisions.map(\.documentID), collection)
-        return results
+    func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
+        try noting(revisions.map(\.documentID)) { () throws(LoveseatError) in try inner.insert(revisions) }
     }
 
-    func retractCheckpoint(_ body: JSONText, of collection: Int) throws(LoveseatError) {
-        try noting { () throws(LoveseatError) in try inner.retractCheckpoint(body, of: collection) }
+    func retractCheckpoint(_ body: JSONText) throws(LoveseatError) {
+        try noting { () throws(LoveseatError) in try inner.retractCheckpoint(body) }
     }
 
-    func markSynced(_ marks: [SyncedRevision], in collection: Int) throws(LoveseatError) {
-        try noting { () throws(LoveseatError) in try inner.markSynced(marks, in: collection) }
-        note(marks.map(\.documentID), collection)
+    func markSynced(_ marks: [SyncedRevision]) throws(LoveseatError) {
+        try noting(marks.map(\.documentID)) { () throws(LoveseatError) in try inner.markSynced(marks) }
     }
 
     func hear(
         _ knowledge: TreeKnowledge,
         of id: String,
         current: RevisionID,
-        takesContent: Bool,
-        in collection: Int
+        takesContent: Bool
     ) throws(LoveseatError) -> Hearing {
-        let hearing = try noting { () throws(LoveseatError) in
-            try inner.hear(knowledge, of: id, current: current, takesContent: takesContent, in: collection)
+        try noting([id]) { () throws(LoveseatError) in
+            try inner.hear(knowledge, of: id, current: current, takesContent: takesContent)
         }
-        note([id], collection)
-        return hearing
     }
 
-    func adoptCopy(_ copy: RevisionID, of id: String, parent: RevisionID, in collection: Int)
-        throws(LoveseatError)
-    {
-        try noting { () throws(LoveseatError) in
-            try inner.adoptCopy(copy, of: id, parent: parent, in: collection)
-        }
-        note([id], collection)
+    func adoptCopy(_ copy: RevisionID, of id: String, parent: RevisionID) throws(LoveseatError) {
+        try noting([id]) { () throws(LoveseatError) in try inner.adoptCopy(copy, of: id, parent: parent) }
     }
 
-    func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError) -> Meeting {
-        let meeting = try noting { () throws(LoveseatError) in
-            try inner.meet(change, state, in: collection)
-        }
-        note([change.documentID], collection)
-        return meeting
+    func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
+        try noting([change.documentID]) { () throws(LoveseatError) in try inner.meet(change, state) }
     }
 
-    func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError)
-        -> [RemovalVerdict]
-    {
+    func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {
         let verdicts = try noting { () throws(LoveseatError) in
-            try inner.removeAccess(removals, in: collection)
+            try inner.removeAccess(removals)
         }
         for (removal, verdict) in zip(removals, verdicts) where verdict == .removed {
             oracle.purged(owner.index, "\(collection)/\(removal.documentID)")
@@ -86,10 +83,8 @@ final class ObservedReplica: ReplicaLayer {
         return verdicts
     }
 
-    func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
-        -> [OutgoingRevision]
-    {
-        let found = try noting { () throws(LoveseatError) in try inner.revisions(requests, in: collection) }
+    func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {
+        let found = try noting { () throws(LoveseatError) in try inner.revisions(requests) }
         for (request, outgoing) in zip(requests, found) {
             guard case .found(let content) = outgoing, let copy = content.copy,
                 let tree = owner.tree(request.documentID, in: collection)
@@ -103,13 +98,5 @@ final class ObservedReplica: ReplicaLayer {
             )
         }
         return found
-    }
-
-    private func note(_ ids: [String], _ collection: Int) {
-        for id in ids {
-            guard let tree = owner.tree(id, in: collection) else { continue }
-            oracle.note(owner.index, "\(collection)/\(id)", tree)
-            inspect?(id, tree)
-        }
     }
 }

@@ -51,22 +51,22 @@ extension SimulatedConnection {
 
     private func makeDriver(
         _ end: End,
-        _ replica: any RevisionStore,
+        _ replicas: any ReplicaSource,
         _ connection: PeerConnection,
         _ hooks: ReplicationHooks,
-        _ makeSession: (any RevisionStore) -> ReplicationSession
+        _ makeSession: (any ReplicaSource) -> ReplicationSession
     ) -> ReplicationDriver {
         var delays = SeededGenerator(seed: dice.next())
         let (delay, detail) = (plan.storeDelay, surroundings.detail)
-        let store = SimulatedReplica(
-            surroundings.wrap(replica, end.owner),
+        let simulated = SimulatedReplica.layers(
+            over: surroundings.wrap(replicas, end.owner),
             owner: end.owner,
             isDead: { end.isDead },
             onAsk: { if delay.upperBound > 0 { end.executor.block(for: delays.int(delay)) } },
             detail: detail
         )
         // The driver and everything else run on one thread.
-        nonisolated(unsafe) let session = makeSession(store)
+        nonisolated(unsafe) let session = makeSession(simulated)
         let runtime = surroundings.runtime.runtime(driver: end.executor)
         end.time = runtime.clock as? SimulatedTime
         let driver = ReplicationDriver(
@@ -101,10 +101,15 @@ extension SimulatedConnection {
             report($0)
             note($0)
         }
-        let replica = ConnectionStore(store: target.store, access: access, nowMilliseconds: runtime.unixTime)
-        let served = target.isHub ? HubReplica(replica, hub: target) : replica as any RevisionStore
+        let replicas = DatabaseReplicas(
+            store: target.store,
+            access: access,
+            nowMilliseconds: runtime.unixTime
+        )
+        let hub = LayeredReplicas(replicas) { [target] in HubReplica($0, $1, hub: target) }
+        let served = target.isHub ? hub : replicas as any ReplicaSource
         return makeDriver(end, served, connection, hooks) {
-            ReplicationSession(passive: passive, store: $0, tuning: plan.tuning)
+            ReplicationSession(passive: passive, replicas: $0, tuning: plan.tuning)
         }
     }
 
@@ -146,8 +151,8 @@ extension SimulatedConnection {
         return activePlan
     }
 
-    private func activeStore() throws -> ConnectionStore {
-        ConnectionStore(
+    private func activeReplicas() throws -> DatabaseReplicas {
+        DatabaseReplicas(
             store: source.store,
             collections: source.collections,
             checkpointIDs: checkpointIDs,
@@ -175,9 +180,9 @@ extension SimulatedConnection {
             }
         }
         activePlan.usesDeltas = plan.activeDeltas
-        let (sessionPlan, replica, end) = (activePlan, try activeStore(), beginActive())
-        return makeDriver(end, replica, connection, hooks(end)) {
-            ReplicationSession(active: sessionPlan, store: $0, tuning: plan.tuning)
+        let (sessionPlan, replicas, end) = (activePlan, try activeReplicas(), beginActive())
+        return makeDriver(end, replicas, connection, hooks(end)) {
+            ReplicationSession(active: sessionPlan, replicas: $0, tuning: plan.tuning)
         }
     }
 
@@ -200,7 +205,7 @@ extension SimulatedConnection {
                 return ReplicationRequest.Work(
                     plan: activePlan(isFirst),
                     store: source.store,
-                    replica: try activeStore(),
+                    replicas: try activeReplicas(),
                     observed: source.collections,
                     hooks: hooks(end)
                 )

@@ -13,7 +13,7 @@ final class SimulatedConnection: @unchecked Sendable {
         let runtime: SimulatedRuntime
         /// The access that the passive side grants to the active one; nil for everything.
         let access: () -> PeerAccess?
-        let wrap: (any RevisionStore, SimulatedPeer) -> any RevisionStore
+        let wrap: (any ReplicaSource, SimulatedPeer) -> any ReplicaSource
         /// Pulls documents by their IDs over another connection, and says whether that ended well.
         let fetch: (FetchNotice) async -> Bool
         /// Called when the passive side has acknowledged a document.

@@ -110,16 +110,14 @@ extension SimulationRun {
         SimulatedConnection.Surroundings(
             runtime: runtime,
             access: { [unowned self] in access(to: edge.target, from: edge.source) },
-            wrap: { [unowned self, isQuiescing] store, owner in
-                let store = ObservedReplica(
-                    store,
-                    owner: owner,
-                    oracle: oracle,
-                    inspect: inspector(of: owner)
-                )
-                guard let fault = simulation.fault, !isQuiescing else { return store }
-                return FaultyReplica(
-                    store,
+            wrap: { [unowned self, isQuiescing] replicas, owner in
+                let (oracle, inspect) = (oracle, inspector(of: owner))
+                let observed = LayeredReplicas(replicas) {
+                    ObservedReplica($0, $1, owner: owner, oracle: oracle, inspect: inspect)
+                }
+                guard let fault = simulation.fault, !isQuiescing else { return observed }
+                return FaultyReplica.layers(
+                    over: observed,
                     fault: fault,
                     seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
                 )

@@ -133,11 +133,11 @@ import Testing
     // MARK: Resolvers
 
     /// One session with a hub, as far as the database sees it.
-    private func session(_ marks: MarkTrust = MarkTrust()) throws -> (ConnectionStore, CollectionHandle) {
+    private func session(_ marks: MarkTrust = MarkTrust()) throws -> (CollectionReplica, CollectionHandle) {
         let collection = try #require(near.store.collection(.default))
         var rules = CollectionRules()
         rules.asksResolver = true
-        let replica = ConnectionStore(
+        let replicas = DatabaseReplicas(
             store: try near.store,
             collections: [collection],
             checkpointIDs: ["cp"],
@@ -145,8 +145,9 @@ import Testing
             rules: [rules],
             nowMilliseconds: { 0 }
         )
-        _ = try replica.checkpoint(of: 0)
-        replica.believeMarks(marks, in: 0)
+        let replica = replicas.replica(of: 0)
+        _ = try replica.checkpoint()
+        replica.believeMarks(marks)
         return (replica, collection)
     }
 
@@ -156,10 +157,10 @@ import Testing
         return trust
     }
 
-    private func offered(_ replica: ConnectionStore) throws -> [String] {
+    private func offered(_ replica: CollectionReplica) throws -> [String] {
         var query = ChangeQuery(since: 0, limit: 100)
         query.isForPush = true
-        return try replica.changes(in: 0, query).changes.map(\.documentID)
+        return try replica.changes(query).changes.map(\.documentID)
     }
 
     /// A document made here that a hub has another revision of, and that waits for a resolver.
@@ -174,7 +175,7 @@ import Testing
             body: JSONText(canonical: ["by": "them"]),
             sender: .hub
         )
-        #expect(try replica.insert([incoming], in: 0) == [.conflict])
+        #expect(try replica.insert([incoming]) == [.conflict])
         return theirs
     }
 
@@ -227,7 +228,7 @@ import Testing
             wantsDelta: false,
             peer: .hub
         )
-        guard case .found(let content)? = try replica.revisions([request], in: 0).first else {
+        guard case .found(let content)? = try replica.revisions([request]).first else {
             Issue.record("the document was not read")
             return
         }
@@ -241,7 +242,7 @@ import Testing
         let theirs = try makeConflict()
         let (replica, _) = try session(doubts)
         let known = SyncedRevision(documentID: "d", revision: theirs, sequence: nil)
-        try replica.markSynced([known], in: 0)
+        try replica.markSynced([known])
         try resolve(.remote)
         #expect(try offered(replica).isEmpty)
     }

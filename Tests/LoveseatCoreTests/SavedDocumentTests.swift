@@ -174,17 +174,18 @@ struct SavedDocumentTests {
     @Test func `a connection that holds a deleted collection does not go on with one made anew`() throws {
         let first = try database.createCollection(name: "tasks")
         try first.save(Document(id: "old"))
-        let replica = ConnectionStore(
+        let replicas = DatabaseReplicas(
             store: try database.store,
             collections: [first.handle],
             checkpointIDs: ["cp"],
             remote: 1,
             nowMilliseconds: { 0 }
         )
+        let replica = replicas.replica(of: 0)
         try database.deleteCollection(name: "tasks")
         try database.createCollection(name: "tasks").save(Document(id: "new"))
         let error = #expect(throws: LoveseatError.self) {
-            try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10))
+            try replica.changes(ChangeQuery(since: 0, limit: 10))
         }
         #expect(error?.code == .notOpen)
         #expect(error?.message.contains("deleted") == true)

@@ -213,23 +213,23 @@ struct AccessPolicyTests {
         let policy = AccessPolicy { peer, _, document in
             document == nil || document?["owner"]?.string == peer.username ? .write : .none
         }
-        func replica(_ user: String) throws -> ConnectionStore {
+        func replica(_ user: String) throws -> CollectionReplica {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = ConnectionStore(store: try far.store, access: access, nowMilliseconds: { 0 })
-            _ = try replica.bind([.default], checkpoints: [""])
-            return replica
+            let replicas = DatabaseReplicas(store: try far.store, access: access, nowMilliseconds: { 0 })
+            _ = try replicas.bind([.default], checkpoints: [""])
+            return replicas.replica(of: 0)
         }
-        _ = try replica("ana").insert([revision([theirs], owner: "ana")], in: 0)
-        let owner = ConnectionStore(store: try far.store, nowMilliseconds: { 0 })
-        _ = try owner.bind([.default], checkpoints: [""])
-        _ = try owner.insert([revision([mine, root], owner: "bob")], in: 0)
+        _ = try replica("ana").insert([revision([theirs], owner: "ana")])
+        let ownersReplicas = DatabaseReplicas(store: try far.store, nowMilliseconds: { 0 })
+        _ = try ownersReplicas.bind([.default], checkpoints: [""])
+        _ = try ownersReplicas.replica(of: 0).insert([revision([mine, root], owner: "bob")])
         func tree() throws -> RevisionTree {
             let collection = try #require(try far.store.collections.first { $0.name == .default })
             return try #require(try far.store.readRows { try $0.record("z", in: collection) }).tree()
         }
         let bob = try replica("bob")
         let next = RevisionID(generation: 3, digest: [0xBB])
-        _ = try bob.insert([revision([next, mine, root], owner: "bob", closing: [theirs])], in: 0)
+        _ = try bob.insert([revision([next, mine, root], owner: "bob", closing: [theirs])])
         #expect(try tree().contains(next))
         #expect(try tree().closed.isEmpty)
         // Neither is it a copy of something else, nor something else a copy of it or a part of its document.
@@ -242,12 +242,12 @@ struct AccessPolicyTests {
         let later = RevisionID(generation: 7, digest: [0xBB])
         let history = [later, ofMine, ofTheirLine, ofTheirs, next, mine, root]
         let copies: Set = [theirs, ofTheirs, ofTheirLine, ofMine]
-        _ = try bob.insert([revision(history, owner: "bob", copies: copies)], in: 0)
+        _ = try bob.insert([revision(history, owner: "bob", copies: copies)])
         #expect(try tree().contains(later))
         #expect(try tree().copies == [ofMine: mine])
         #expect(try tree().candidates.contains { $0.original == theirs })
         let over = RevisionID(generation: 4, digest: [0xBC])
-        let result = try bob.insert([revision([over, theirs], owner: "bob")], in: 0)
+        let result = try bob.insert([revision([over, theirs], owner: "bob")])
         guard case .failed(let error) = result.first else {
             Issue.record("a revision went on from content that its author may not write")
             return
@@ -412,9 +412,10 @@ struct AccessPolicyTests {
         }
         for (user, isGiven) in [("bob", false), ("ana", true)] {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = ConnectionStore(store: try far.store, access: access, nowMilliseconds: { 0 })
-            _ = try replica.bind([.default], checkpoints: [""])
-            let page = try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10))
+            let replicas = DatabaseReplicas(store: try far.store, access: access, nowMilliseconds: { 0 })
+            _ = try replicas.bind([.default], checkpoints: [""])
+            let replica = replicas.replica(of: 0)
+            let page = try replica.changes(ChangeQuery(since: 0, limit: 10))
             let requests = page.changes.map {
                 RevisionRequest(
                     documentID: $0.documentID,
@@ -424,15 +425,15 @@ struct AccessPolicyTests {
                     peer: .client
                 )
             }
-            #expect(try replica.blobLength(blob.digest, of: nil, in: 0) == nil)
+            #expect(try replica.blobLength(blob.digest, of: nil) == nil)
             // Of a document that it may read it may ask for the blob without having been sent it.
-            #expect(try replica.blobLength(blob.digest, of: "secret", in: 0) == (isGiven ? 7 : nil))
-            _ = try replica.revisions(requests, in: 0)
-            #expect(try replica.blobLength(blob.digest, of: nil, in: 0) == (isGiven ? 7 : nil))
+            #expect(try replica.blobLength(blob.digest, of: "secret") == (isGiven ? 7 : nil))
+            _ = try replica.revisions(requests)
+            #expect(try replica.blobLength(blob.digest, of: nil) == (isGiven ? 7 : nil))
             // A peer that pushes a document that refers to it has to send it.
-            #expect(try replica.holdBlobs([blob.digest], of: "new", in: 0) == (isGiven ? [] : [blob.digest]))
+            #expect(try replica.holdBlobs([blob.digest], of: "new") == (isGiven ? [] : [blob.digest]))
             replica.releaseBlobs([blob.digest])
-            let proof = try replica.proveBlob(blob.digest, nonce: [1], in: 0)
+            let proof = try replica.proveBlob(blob.digest, nonce: [1])
             #expect((proof != nil) == isGiven)
         }
     }

@@ -122,9 +122,10 @@ struct DeletionAccessTests {
         }
         func seen(by user: String) throws -> Set<String> {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = ConnectionStore(store: try far.store, access: access, nowMilliseconds: { 0 })
-            _ = try replica.bind([.default], checkpoints: [""])
-            let changes = try replica.changes(in: 0, ChangeQuery(since: 0, limit: 10)).changes
+            let replicas = DatabaseReplicas(store: try far.store, access: access, nowMilliseconds: { 0 })
+            _ = try replicas.bind([.default], checkpoints: [""])
+            let replica = replicas.replica(of: 0)
+            let changes = try replica.changes(ChangeQuery(since: 0, limit: 10)).changes
             let requests = changes.map {
                 RevisionRequest(
                     documentID: $0.documentID,
@@ -135,7 +136,7 @@ struct DeletionAccessTests {
                 )
             }
             // Nothing of the content goes along.
-            for case .found(let content) in try replica.revisions(requests, in: 0) {
+            for case .found(let content) in try replica.revisions(requests) {
                 #expect(content.isDeleted)
                 #expect(content.body == .emptyObject)
             }

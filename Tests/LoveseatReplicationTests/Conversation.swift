@@ -30,26 +30,26 @@ final class Conversation {
         change(&plan)
         (scratch, store, collection) = try Self.database(documents)
         let remote = try store.write { try $0.remoteNumber("puppet") }
-        let replica = ConnectionStore(
+        let replicas = DatabaseReplicas(
             store: store,
             collections: [collection],
             checkpointIDs: ["cp-x"],
             remote: remote,
             nowMilliseconds: { 0 }
         )
-        line = PuppetLine({ ReplicationSession(active: plan, store: $0) }, replica)
+        line = PuppetLine({ ReplicationSession(active: plan, replicas: $0) }, replicas)
         listen()
     }
 
     /// The passive side. `wrap`: what it sees its database through.
     init(
         passive documents: [String],
-        wrap: (any RevisionStore) -> any RevisionStore = { $0 }
+        wrap: (any ReplicaSource) -> any ReplicaSource = { $0 }
     ) throws {
         (scratch, store, collection) = try Self.database(documents)
         line = PuppetLine(
-            { ReplicationSession(passive: PassivePlan(collections: [.default]), store: $0) },
-            wrap(ConnectionStore(store: store, nowMilliseconds: { 0 }))
+            { ReplicationSession(passive: PassivePlan(collections: [.default]), replicas: $0) },
+            wrap(DatabaseReplicas(store: store, nowMilliseconds: { 0 }))
         )
         listen()
     }

@@ -9,20 +9,29 @@ import Testing
 
 /// What a side reports whose own disk fails while it replicates.
 struct DamagedDiskTests {
-    /// A database that can be read and written until its disk fails.
-    final class FailingDisk: ReplicaLayer {
+    /// A disk that can be read and written until it fails.
+    final class FailingDisk {
         enum Fault: CaseIterable {
             case error, endOfFile
         }
 
-        let inner: any RevisionStore
         var fault: Fault?
 
-        init(_ inner: any RevisionStore) { self.inner = inner }
+        /// The replicas of a database on this disk.
+        func holding(_ replicas: any ReplicaSource) -> LayeredReplicas {
+            LayeredReplicas(replicas) { [self] replica, _ in FailingReplica(replica, self) }
+        }
+    }
+
+    private final class FailingReplica: ReplicaLayer {
+        let inner: any Replica
+        private let disk: FailingDisk
+
+        init(_ inner: any Replica, _ disk: FailingDisk) { (self.inner, self.disk) = (inner, disk) }
 
         func readBlob(_ digest: BlobDigest, offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8] {
             // The first piece is still there.
-            guard let fault, offset > 0 else {
+            guard let fault = disk.fault, offset > 0 else {
                 return try inner.readBlob(digest, offset: offset, count: count)
             }
             switch fault {
@@ -31,9 +40,9 @@ struct DamagedDiskTests {
             }
         }
 
-        func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError) {
-            guard fault == nil else { throw LoveseatError(.ioError, "the disk cannot be written") }
-            try inner.markSynced(revisions, in: collection)
+        func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError) {
+            guard disk.fault == nil else { throw LoveseatError(.ioError, "the disk cannot be written") }
+            try inner.markSynced(revisions)
         }
     }
 
@@ -46,13 +55,8 @@ struct DamagedDiskTests {
         _ fault: FailingDisk.Fault,
         _ namesDocument: Bool
     ) throws {
-        var found: FailingDisk?
-        let peer = try Conversation(passive: []) {
-            let disk = FailingDisk($0)
-            found = disk
-            return disk
-        }
-        let disk = try #require(found)
+        let disk = FailingDisk()
+        let peer = try Conversation(passive: [], wrap: disk.holding)
         var generator = SeededGenerator(seed: 1)
         let content = generator.bytes(200_000)
         let writer = try peer.store.blobs.writer()
@@ -92,18 +96,17 @@ struct DamagedDiskTests {
         let (scratch, store, collection) = try Conversation.database(["a", "b"])
         defer { withExtendedLifetime(scratch) {} }
         let remote = try store.write { try $0.remoteNumber("puppet") }
-        let disk = FailingDisk(
-            ConnectionStore(
-                store: store,
-                collections: [collection],
-                checkpointIDs: ["cp-x"],
-                remote: remote,
-                nowMilliseconds: { 0 }
-            )
+        let disk = FailingDisk()
+        let replicas = DatabaseReplicas(
+            store: store,
+            collections: [collection],
+            checkpointIDs: ["cp-x"],
+            remote: remote,
+            nowMilliseconds: { 0 }
         )
         let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
         let plan = ActivePlan(collections: [binding], pushes: true, pulls: false, isContinuous: false)
-        var session = ReplicationSession(active: plan, store: disk)
+        var session = ReplicationSession(active: plan, replicas: disk.holding(replicas))
         _ = session.connected(.mobile3)
         let offers = session.answered(.getCheckpoint(collection: 0), .failure(ReplyError("HTTP", 404)))
         let list = try #require(continuations(offers).first)

@@ -25,8 +25,8 @@ extension ReplayedPeer {
         let store = store
         let remote = try store.write { try $0.remoteNumber("puppet") }
         let line = Line(
-            { ReplicationSession(active: plan, store: $0) },
-            ConnectionStore(
+            { ReplicationSession(active: plan, replicas: $0) },
+            DatabaseReplicas(
                 store: store,
                 collections: handles,
                 checkpointIDs: names.map { _ in "cp-x" },
@@ -107,8 +107,8 @@ extension ReplayedPeer {
         var plan = PassivePlan(collections: [.default])
         change(&plan)
         let line = Line(
-            { ReplicationSession(passive: plan, store: $0) },
-            ConnectionStore(
+            { ReplicationSession(passive: plan, replicas: $0) },
+            DatabaseReplicas(
                 store: store,
                 peer: PeerIdentity(username: user),
                 proven: proven,

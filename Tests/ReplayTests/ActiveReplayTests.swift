@@ -68,8 +68,8 @@ struct ActiveReplayTests {
             let store = ours.store
             let remote = try store.write { try $0.remoteNumber("recorded") }
             return ReplayedPeer.Line(
-                { ReplicationSession(active: plan, store: $0) },
-                ConnectionStore(
+                { ReplicationSession(active: plan, replicas: $0) },
+                DatabaseReplicas(
                     store: store,
                     collections: handles,
                     checkpointIDs: bindings.map(\.checkpointID),

@@ -172,9 +172,9 @@ struct BlobAccessTests {
         let base = try #require(RevisionID("1-aa"))
         for (user, isShown) in [("bob", false), ("ana", true)] {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
-            let replica = ConnectionStore(store: ours.store, access: access, nowMilliseconds: { 0 })
-            _ = try replica.bind([.default], checkpoints: [""])
-            #expect((try replica.body(of: base, "d", in: 0) != nil) == isShown)
+            let replicas = DatabaseReplicas(store: ours.store, access: access, nowMilliseconds: { 0 })
+            _ = try replicas.bind([.default], checkpoints: [""])
+            #expect((try replicas.replica(of: 0).body(of: base, "d") != nil) == isShown)
         }
     }
 }

@@ -23,8 +23,8 @@ struct GatewayReplayTests {
         let store = ours.store
         let remote = try store.write { try $0.remoteNumber("recorded") }
         return ReplayedPeer.Line(
-            { ReplicationSession(active: plan, store: $0) },
-            ConnectionStore(
+            { ReplicationSession(active: plan, replicas: $0) },
+            DatabaseReplicas(
                 store: store,
                 collections: handles,
                 checkpointIDs: bindings.map(\.checkpointID),
@@ -173,8 +173,8 @@ struct GatewayReplayTests {
         _ = try ours.collection(.default)
         func passive() throws -> ReplayedPeer.Line {
             let line = ReplayedPeer.Line(
-                { ReplicationSession(passive: PassivePlan(collections: [.default]), store: $0) },
-                ConnectionStore(store: ours.store, nowMilliseconds: { 0 }),
+                { ReplicationSession(passive: PassivePlan(collections: [.default]), replicas: $0) },
+                DatabaseReplicas(store: ours.store, nowMilliseconds: { 0 }),
                 resolve: { _ in nil }
             )
             try line.connect(.mobile3)

@@ -21,8 +21,8 @@ struct PassiveChecklistTests {
         var plan = PassivePlan(collections: [.default])
         change(&plan)
         let line = ReplayedPeer.Line(
-            { ReplicationSession(passive: plan, store: $0) },
-            ConnectionStore(store: ours.store, nowMilliseconds: { 0 }),
+            { ReplicationSession(passive: plan, replicas: $0) },
+            DatabaseReplicas(store: ours.store, nowMilliseconds: { 0 }),
             resolve: { _ in nil }
         )
         try line.connect(.mobile3)

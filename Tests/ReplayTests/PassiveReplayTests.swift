@@ -78,8 +78,8 @@ struct PassiveReplayTests {
         let served = name == "unknown-collection" ? [.default] : names
         for name in served { _ = try ours.collection(name) }
         let line = ReplayedPeer.Line(
-            { ReplicationSession(passive: PassivePlan(collections: served), store: $0) },
-            ConnectionStore(store: ours.store, nowMilliseconds: { 0 }),
+            { ReplicationSession(passive: PassivePlan(collections: served), replicas: $0) },
+            DatabaseReplicas(store: ours.store, nowMilliseconds: { 0 }),
             resolve: { _ in nil }
         )
         try line.connect(.mobile3)

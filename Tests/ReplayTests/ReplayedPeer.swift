@@ -89,11 +89,11 @@ final class ReplayedPeer {
         }
 
         init(
-            _ session: (any RevisionStore) -> ReplicationSession,
-            _ replica: ConnectionStore,
+            _ session: (any ReplicaSource) -> ReplicationSession,
+            _ replicas: DatabaseReplicas,
             resolve: @escaping (ConflictNotice) -> LoveseatError?
         ) {
-            line = PuppetLine(session, replica, resolve: resolve)
+            line = PuppetLine(session, replicas, resolve: resolve)
             line.onEvent = { [unowned self] event in hear(event) }
         }
 

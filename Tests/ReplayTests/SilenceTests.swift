@@ -19,14 +19,14 @@ import Testing
     private func peer(isContinuous: Bool) -> ReplicationConnection {
         let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
         let plan = ActivePlan(collections: [binding], pushes: true, pulls: true, isContinuous: isContinuous)
-        let replica = ConnectionStore(
+        let replicas = DatabaseReplicas(
             store: ours.store,
             collections: [collection],
             checkpointIDs: ["cp-x"],
             remote: 1,
             nowMilliseconds: { 0 }
         )
-        return ReplicationConnection(session: ReplicationSession(active: plan, store: replica))
+        return ReplicationConnection(session: ReplicationSession(active: plan, replicas: replicas))
     }
 
     private func failure(_ actions: [ReplicationConnection.Action]) -> LoveseatError? {

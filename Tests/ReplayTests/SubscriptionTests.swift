@@ -63,8 +63,8 @@ struct SubscriptionTests {
         let store = ours.store
         let remote = try store.write { try $0.remoteNumber("puppet") }
         let line = ReplayedPeer.Line(
-            { ReplicationSession(active: plan, store: $0) },
-            ConnectionStore(
+            { ReplicationSession(active: plan, replicas: $0) },
+            DatabaseReplicas(
                 store: store,
                 collections: [handle],
                 checkpointIDs: ["cp-x"],
@@ -159,8 +159,8 @@ struct SubscriptionTests {
         let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
         let plan = ActivePlan(collections: [binding], pushes: false, pulls: true, isContinuous: false)
         let line = ReplayedPeer.Line(
-            { ReplicationSession(active: plan, store: $0) },
-            ConnectionStore(
+            { ReplicationSession(active: plan, replicas: $0) },
+            DatabaseReplicas(
                 store: store,
                 collections: [handle],
                 checkpointIDs: ["cp-x"],
@@ -221,9 +221,9 @@ struct SubscriptionTests {
     @Test func `subscriptions that are cancelled and never read leave no lists behind`() throws {
         let id = String(repeating: "x", count: 200)
         try save((0..<500).map { "\(id)\($0)" })
-        let replica = ConnectionStore(store: ours.store, nowMilliseconds: { 0 })
+        let replicas = DatabaseReplicas(store: ours.store, nowMilliseconds: { 0 })
         let plan = PassivePlan(collections: [.default])
-        let peer = ReplicationConnection(session: ReplicationSession(passive: plan, store: replica))
+        let peer = ReplicationConnection(session: ReplicationSession(passive: plan, replicas: replicas))
         _ = peer.connected(.mobile3)
         let puppet = BLIPConnection()
         for number in 0..<100 {

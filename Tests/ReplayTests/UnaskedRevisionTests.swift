@@ -60,15 +60,16 @@ struct UnaskedRevisionTests {
             fetched.append(notice.documentIDs)
             guard fetched.count == 3 else { return true }
             // Now it came.
-            let replica = ConnectionStore(
+            let replicas = DatabaseReplicas(
                 store: store,
                 collections: [collection],
                 checkpointIDs: ["cp-x"],
                 remote: remote,
                 nowMilliseconds: { 0 }
             )
-            let failed = try? replica.failures(in: 0)
-            try? replica.forgetFailures(failed ?? [], in: 0)
+            let replica = replicas.replica(of: 0)
+            let failed = try? replica.failures()
+            try? replica.forgetFailures(failed ?? [])
             return true
         }
         _ = try line.ask("changes", [:], #"[[1,"a","1-aa"],[2,"b","1-bb"]]"#).get()

@@ -6,7 +6,7 @@ import LoveseatReplication
 /// Decides where one collection of an active peer starts, and when its checkpoint is saved (replication.md §5).
 ///
 /// Saving goes to the peer first, then to the database: if the connection breaks in between, some work is repeated, and none is lost.
-struct CheckpointSession: Sendable {
+struct CheckpointSession {
     private enum Stage: Hashable {
         case idle
         /// The checkpoint was sent. `repairs`: how often it may still be sent again, under another revision of the peer's copy.
@@ -15,6 +15,7 @@ struct CheckpointSession: Sendable {
         case refetching(Checkpoint, repairs: Int)
     }
 
+    private let replica: any ReplicaCheckpoints
     let collection: Int
     let id: String
     /// The position to send in the `collection` property; nil in the form of `CBMobile_2`.
@@ -42,7 +43,8 @@ struct CheckpointSession: Sendable {
     private let reset: ActivePlan.Reset
 
     /// `repairs`: see ``ReplicationTuning/checkpointRepairs``.
-    init(collection: Int, id: String, repairs: Int, _ plan: ActivePlan) {
+    init(_ replica: any ReplicaCheckpoints, collection: Int, id: String, repairs: Int, _ plan: ActivePlan) {
+        self.replica = replica
         self.collection = collection
         self.id = id
         self.repairs = repairs
@@ -135,7 +137,7 @@ struct CheckpointSession: Sendable {
         // The database cannot be written: the session ends, or goes on without a checkpoint.
         guard retract(time: time, &effects) else { return }
         // The checkpoint does not cover marks that are made from now on.
-        effects.store.beginCheckpoint(of: collection)
+        replica.beginCheckpoint()
         stage = .sent(checkpoint, repairs: repairs)
         let request = SetCheckpointMessage(
             id: id,
@@ -154,9 +156,7 @@ struct CheckpointSession: Sendable {
         guard keepsMore else { return true }
         keepsMore = false
         let body = start.json(time: time)
-        return write(&effects) { [collection] store throws(LoveseatError) in
-            try store.retractCheckpoint(body, of: collection)
-        }
+        return write(&effects) { replica throws(LoveseatError) in try replica.retractCheckpoint(body) }
     }
 
     /// Returns whether the database was written. If it is busy the session ends, else it goes on without a checkpoint.
@@ -165,7 +165,7 @@ struct CheckpointSession: Sendable {
         _ body: (any ReplicaCheckpoints) throws(LoveseatError) -> Void
     ) -> Bool {
         do throws(LoveseatError) {
-            try body(effects.store)
+            try body(replica)
             return true
         } catch  where error.code == .busy {
             effects.fail(error)
@@ -198,8 +198,8 @@ struct CheckpointSession: Sendable {
     {
         stage = .idle
         let body = checkpoint.json(time: time)
-        let isWritten = write(&effects) { [collection, coversMarks] store throws(LoveseatError) in
-            try store.saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+        let isWritten = write(&effects) { [coversMarks] replica throws(LoveseatError) in
+            try replica.saveCheckpoint(body, coversMarks: coversMarks)
         }
         if isWritten { saved = checkpoint }
     }

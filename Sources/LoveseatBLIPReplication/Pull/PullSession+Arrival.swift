@@ -72,7 +72,7 @@ extension PullSession {
             revision: revision
         )
         let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
-        let verdicts = effects.ask { try $0.judge([change], from: teller, in: collection) }
+        let verdicts = effects.ask { try replica.judge([change], from: teller) }
         // The database failed, which ends the session.
         guard let verdicts else { return }
         let isHere = verdicts == [.alreadyHere]
@@ -109,7 +109,7 @@ extension PullSession {
             let content = try? ReceivedBody(bytes, generation: revision.generation), !content.isRemoved,
             !content.contradictsTable
         else { return true }
-        let found = effects.ask { try $0.body(of: revision, header.documentID, in: collection) }
+        let found = effects.ask { try replica.body(of: revision, header.documentID) }
         guard case .some(.some(let body)) = found else { return true }
         return body.saysTheSame(as: content.body)
     }
@@ -124,7 +124,7 @@ extension PullSession {
     ) throws(ReplyError) {
         let id = arrival.header.documentID
         // The database failed, which ends the session.
-        guard let found = effects.ask({ try $0.body(of: base, id, in: collection) }) else { return }
+        guard let found = effects.ask({ try replica.body(of: base, id) }) else { return }
         guard let old = found else { return resend(arrival, "the delta's base is not here", &effects) }
         guard let bytes = RevisionMessage.expand(delta, base: old) else {
             return resend(arrival, "the delta cannot be applied", &effects)
@@ -191,9 +191,7 @@ extension PullSession {
             isDeleted: entry.revision.isDeleted,
             body: entry.revision.body
         )
-        guard let refusal = effects.store.refusal(of: candidate, in: collection) else {
-            return hold(key, &effects)
-        }
+        guard let refusal = replica.refusal(of: candidate) else { return hold(key, &effects) }
         incoming[key]?.held = []
         end(key, refusal, &effects)
     }
@@ -215,7 +213,7 @@ extension PullSession {
         guard !entry.held.isEmpty else { return enqueue(key, entry, &effects) }
         if options.restrictsAccess {
             // A peer that may not write a document must not fill the disk with its blobs.
-            let answer = effects.ask { try $0.writeRefusal(of: entry.revision, in: collection) }
+            let answer = effects.ask { try replica.writeRefusal(of: entry.revision) }
             // The database failed, which ends the session.
             guard let answer else { return }
             if let refusal = answer {
@@ -224,7 +222,7 @@ extension PullSession {
             }
         }
         let id = entry.revision.documentID
-        let missing = effects.ask { try $0.holdBlobs(entry.held, of: id, in: collection) }
+        let missing = effects.ask { try replica.holdBlobs(entry.held, of: id) }
         // The database failed, which ends the session.
         guard let missing else { return }
         let wanted = Set(missing)
@@ -236,7 +234,7 @@ extension PullSession {
     /// both are the same.
     mutating func takeAsListed(_ key: Int, _ effects: inout SessionEffects) -> Bool {
         guard let entry = incoming[key], let listed = entry.asListed else { return false }
-        effects.store.releaseBlobs(entry.held)
+        replica.releaseBlobs(entry.held)
         let other = Incoming(
             request: entry.request,
             isUrgent: entry.isUrgent,
@@ -355,7 +353,7 @@ extension PullSession {
             return
         }
         // The database failed, which ends the session.
-        guard let verdicts = effects.ask({ try $0.removeAccess(removals, in: collection) }) else { return }
+        guard let verdicts = effects.ask({ try replica.removeAccess(removals) }) else { return }
         for (removal, verdict) in zip(removals, verdicts) {
             let id = removal.documentID
             // A document that stays may get its deletion. Any other revision in flight would be mistaken for one that the peer still has.

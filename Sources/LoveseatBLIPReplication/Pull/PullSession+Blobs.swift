@@ -14,7 +14,7 @@ extension PullSession {
             var resumes = resumesBlobs
             if case .waiting(startsOver: true) = entry.stage { resumes = false }
             do throws(LoveseatError) {
-                switch try effects.store.beginBlob(handle, blob.digest, resumes: resumes) {
+                switch try replica.beginBlob(handle, blob.digest, resumes: resumes) {
                 case .from(let offset):
                     fetches[handle] = key
                     return ask(for: blob, handle, key, from: offset, &effects)
@@ -65,12 +65,7 @@ extension PullSession {
     /// Stores a piece of a blob.
     ///
     /// - Throws: the reason why the blob is given up. Further pieces of it are ignored.
-    mutating func blobPiece(
-        _ handle: BlobHandle,
-        _ bytes: [UInt8],
-        isLast: Bool,
-        _ store: any ReplicaBlobs
-    ) throws(LoveseatError) {
+    mutating func blobPiece(_ handle: BlobHandle, _ bytes: [UInt8], isLast: Bool) throws(LoveseatError) {
         // The peer still sends the rest of a blob that was given up.
         guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
             case .fetching(var fetch) = entry.stage
@@ -84,8 +79,8 @@ extension PullSession {
                 "blob \(blob.digest) is longer than the \(length) bytes that the document says"
             )
         }
-        try store.writeBlob(handle, bytes)
-        if isLast { try store.finishBlob(handle, expected: blob.digest) }
+        try replica.writeBlob(handle, bytes)
+        if isLast { try replica.finishBlob(handle, expected: blob.digest) }
     }
 
     /// The progress of a blob that is being fetched; nil if it is not.
@@ -116,7 +111,7 @@ extension PullSession {
             incoming[key]?.stage = .waiting(startsOver: false)
             return fetchNext(key, &effects)
         }
-        effects.store.cancelBlob(handle)
+        replica.cancelBlob(handle)
         giveUpBlob(of: key, error, &effects)
     }
 

@@ -96,11 +96,11 @@ extension PullSession {
         defer { listBytes -= list.bytes }
         switch list.entries {
         case .changes(let changes):
-            let verdicts = effects.ask { try $0.judge(changes, from: peer, in: collection) }
+            let verdicts = effects.ask { try replica.judge(changes, from: peer) }
             lists[number] = nil
             if let verdicts { answer(list, changes, number, verdicts, &effects) }
         case .proposals(let proposals, let namesRevision):
-            let verdicts = effects.ask { try $0.judge(proposals, from: peer, in: collection) }
+            let verdicts = effects.ask { try replica.judge(proposals, from: peer) }
             lists[number] = nil
             if let verdicts {
                 answer(list, proposals, verdicts, namesRevision: namesRevision, &effects)

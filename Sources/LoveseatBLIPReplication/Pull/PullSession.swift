@@ -25,6 +25,7 @@ struct PullSession {
         var removesByBody = false
     }
 
+    let replica: any ReplicaInbox & ReplicaBlobs
     let collection: Int
     let wireIndex: Int?
     /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
@@ -71,6 +72,7 @@ struct PullSession {
     private(set) var echoes = EchoMemory()
 
     init(
+        _ replica: any ReplicaInbox & ReplicaBlobs,
         collection: Int,
         wireIndex: Int?,
         isActive: Bool,
@@ -79,6 +81,7 @@ struct PullSession {
         peer: RevisionTree.PeerKind,
         tuning: ReplicationTuning
     ) {
+        self.replica = replica
         self.peer = peer
         self.options = options
         self.collection = collection
@@ -246,7 +249,7 @@ struct PullSession {
         }
         insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
         // The database failed, which ends the session.
-        guard let results = effects.ask({ try $0.insert(revisions, in: collection) }) else { return }
+        guard let results = effects.ask({ try replica.insert(revisions) }) else { return }
         // A database that cannot write is not a fault of one document.
         for case .failed(let error) in results where error.code.domain != .couchbaseLite {
             return effects.fail(error)
@@ -300,7 +303,7 @@ struct PullSession {
         }
         settle(entry.revision.documentID)
         bufferedBytes -= entry.bytes
-        if !entry.held.isEmpty { effects.store.releaseBlobs(entry.held) }
+        if !entry.held.isEmpty { replica.releaseBlobs(entry.held) }
         if let request = entry.request {
             if let error {
                 expectations.agreed.refuse(entry.revision.documentID)
@@ -327,7 +330,7 @@ struct PullSession {
         // A peer that pushes keeps refused revisions to offer them again, and revisions that the filter rejects are not to be requested.
         guard isActive, error != .rejectedByPullFilter else { return }
         let failed = DocumentRevision(documentID: id, revision: revision)
-        effects.ask { try $0.noteFailure(failed, error, in: collection) }
+        effects.ask { try replica.noteFailure(failed, error) }
     }
 
     /// Reports the outcome for a document. A passive side's app is told only of errors.
@@ -356,10 +359,10 @@ struct PullSession {
     }
 
     /// Discards revisions that are not stored, and suspends their blobs.
-    mutating func disconnected(_ store: any ReplicaBlobs) {
-        for handle in fetches.keys.sorted() { store.suspendBlob(handle) }
+    mutating func disconnected() {
+        for handle in fetches.keys.sorted() { replica.suspendBlob(handle) }
         let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
-        if !held.isEmpty { store.releaseBlobs(held) }
+        if !held.isEmpty { replica.releaseBlobs(held) }
         (fetches, incoming) = ([:], [:])
         (insertQueue, waitingForTurn, waitingForBlob) = ([], [], [:])
         bufferedBytes = 0

@@ -9,7 +9,7 @@ extension PushSession {
     /// Handles a hub whose revision is another one than that on which the proposal is based.
     mutating func meet(_ document: Outgoing, _ state: HubState, _ effects: inout SessionEffects) {
         let change = document.change
-        switch effects.ask({ try $0.meet(change, state, in: collection) }) {
+        switch effects.ask({ try replica.meet(change, state) }) {
         case .isObsolete, .agrees: finish(document, synced: nil, &effects)
         case .offer(let ancestor):
             if countDisagreement(change) {
@@ -173,7 +173,7 @@ extension PushSession {
         let (id, change) = (document.id, document.change)
         let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
         let hearing = effects.ask {
-            try $0.hear(knowledge, of: id, current: current, takesContent: pulls, in: collection)
+            try replica.hear(knowledge, of: id, current: current, takesContent: pulls)
         }
         switch hearing {
         case .agrees: agreed(id)

@@ -70,7 +70,7 @@ extension PushSession {
         if unflushedMarks.isEmpty { return }
         let marks = unflushedMarks
         unflushedMarks = []
-        effects.ask { try $0.markSynced(marks, in: collection) }
+        effects.ask { try replica.markSynced(marks) }
     }
 
     /// Reports the outcome for a document. A passive side's app is told only of errors; that a peer forbids a revision is not an error

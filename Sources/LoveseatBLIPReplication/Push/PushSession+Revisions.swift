@@ -49,7 +49,7 @@ extension PushSession {
             )
         }
         // The database failed, which ends the session.
-        guard let found = effects.ask({ try $0.revisions(requests, in: collection) }) else { return }
+        guard let found = effects.ask({ try replica.revisions(requests) }) else { return }
         for ((document, delivery), outgoing) in zip(deliveries, found) {
             let change = document.change
             switch outgoing {
@@ -170,9 +170,7 @@ extension PushSession {
             var entry = disagreements[ExactText(document.id)] ?? Disagreement()
             (entry.copied, entry.taken) = (copy.original, parcel.revision)
             disagreements[ExactText(document.id)] = entry
-            effects.ask {
-                try $0.adoptCopy(parcel.revision, of: document.id, parent: copy.parent, in: collection)
-            }
+            effects.ask { try replica.adoptCopy(parcel.revision, of: document.id, parent: copy.parent) }
         }
         finish(document, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: isNew, &effects)
     }

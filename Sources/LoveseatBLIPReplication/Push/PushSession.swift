@@ -25,6 +25,7 @@ struct PushSession {
         case isAnnounced
     }
 
+    let replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements
     let collection: Int
     let wireIndex: Int?
     let mode: Mode
@@ -78,6 +79,7 @@ struct PushSession {
     var failure: LoveseatError?
 
     init(
+        _ replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements,
         collection: Int,
         wireIndex: Int?,
         mode: Mode,
@@ -87,6 +89,7 @@ struct PushSession {
         peer: RevisionTree.PeerKind,
         tuning: ReplicationTuning
     ) {
+        self.replica = replica
         self.peer = peer
         self.sendsDeltas = sendsDeltas
         self.collection = collection
@@ -163,10 +166,10 @@ struct PushSession {
 
     private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
         flushMarks(&effects)
-        tuning = ownTuning.shared(among: effects.store.connections)
+        tuning = ownTuning.shared(among: replica.connections)
         let query = query(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
         // The database failed, which ends the session.
-        guard let page = effects.ask({ try $0.changes(in: collection, query) }) else { return }
+        guard let page = effects.ask({ try replica.changes(query) }) else { return }
         hasMore = page.hasMore
         if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
         lastRead = max(lastRead, page.through)

@@ -95,7 +95,7 @@ package final class PassiveReplicator: Sendable {
             let driver = ReplicationDriver(
                 session: ReplicationSession(
                     passive: plan,
-                    store: ConnectionStore(
+                    replicas: DatabaseReplicas(
                         store: store,
                         peer: connection.peer,
                         access: access,

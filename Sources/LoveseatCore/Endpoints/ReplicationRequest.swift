@@ -8,7 +8,7 @@ package struct ReplicationRequest: Sendable {
     package struct Work {
         package let plan: ActivePlan
         package let store: DocumentStore
-        package let replica: ConnectionStore
+        package let replicas: DatabaseReplicas
         /// The collections whose changes the session is told of.
         package let observed: [CollectionHandle]
         package let hooks: ReplicationHooks
@@ -16,13 +16,13 @@ package struct ReplicationRequest: Sendable {
         package init(
             plan: ActivePlan,
             store: DocumentStore,
-            replica: ConnectionStore,
+            replicas: DatabaseReplicas,
             observed: [CollectionHandle],
             hooks: ReplicationHooks
         ) {
             self.plan = plan
             self.store = store
-            self.replica = replica
+            self.replicas = replicas
             self.observed = observed
             self.hooks = hooks
         }
@@ -79,7 +79,7 @@ extension BLIPEndpoint {
             var plan = work.plan
             plan.usesDeltas = request.allowsDeltas
             return ReplicationDriver(
-                session: ReplicationSession(active: plan, store: work.replica),
+                session: ReplicationSession(active: plan, replicas: work.replicas),
                 store: work.store,
                 observed: work.observed,
                 connection: connection,

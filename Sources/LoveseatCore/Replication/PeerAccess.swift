@@ -3,9 +3,9 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// Asks the ruling about a peer's access for a connection of Couchbase's wire. The rules are those of ``AccessRuling``.
-extension ConnectionStore {
+extension CollectionReplica {
     /// The access of the peer at this moment; nil if it is not restricted.
-    func access(to collection: CollectionHandle) -> CollectionAccess? {
+    var accessNow: CollectionAccess? {
         access.map { CollectionAccess($0, store: store, collection: collection) }
     }
 
@@ -48,10 +48,8 @@ extension ConnectionStore {
         var foreign: ForeignContent?
     }
 
-    package func writeRefusal(of revision: IncomingRevision, in index: Int) throws(LoveseatError)
-        -> LoveseatError?
-    {
-        try asking { try rulings(on: [revision], in: collections[index])[0].refusal }
+    package func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError? {
+        try source.asking { try rulings(on: [revision], in: collection)[0].refusal }
     }
 
     /// Returns the policy's decisions about pushed revisions, and remembers that the peer has those that it may write.
@@ -68,7 +66,7 @@ extension ConnectionStore {
     private func rulings(on revisions: [IncomingRevision], in collection: CollectionHandle) throws
         -> [PushVerdict]
     {
-        guard let access = access(to: collection) else { return revisions.map { _ in PushVerdict() } }
+        guard let access = accessNow else { return revisions.map { _ in PushVerdict() } }
         let records = try store.readRows { view in
             try revisions.map { try view.record($0.documentID, in: collection) }
         }
@@ -83,7 +81,7 @@ extension ConnectionStore {
     /// Notes which documents the peer was sent and may not read any more. One that it may read again can be lost once more.
     func noteLosses(_ collection: CollectionHandle) throws {
         // Without a policy a peer may read everything.
-        guard let access = access(to: collection) else { return }
+        guard let access = accessNow else { return }
         let granted = try store.readRows { view in
             try view.grants(in: collection, to: access.peerName).compactMap { id, isLost in
                 try view.record(id, in: collection).map { (record: $0, isLost: isLost) }

@@ -47,7 +47,7 @@ package final class ProvenBlobs: Sendable {
 /// blobs that the peer has sent itself.
 struct SharedBlobs {
     private struct Entry: Hashable {
-        let collection: Int
+        let collection: Int64
         let digest: BlobDigest
     }
 
@@ -62,12 +62,12 @@ struct SharedBlobs {
     }
 
     /// Notes that a document with this body is sent to the peer.
-    mutating func send(_ body: JSONText, in collection: Int) {
+    mutating func send(_ body: JSONText, in collection: Int64) {
         for blob in BlobReference.all(in: body) { send(blob.digest, in: collection) }
     }
 
     /// Notes that the blob itself is sent to the peer.
-    mutating func send(_ digest: BlobDigest, in collection: Int) {
+    mutating func send(_ digest: BlobDigest, in collection: Int64) {
         sent.insert(Entry(collection: collection, digest: digest))
     }
 
@@ -77,23 +77,23 @@ struct SharedBlobs {
     /// Whether the peer has sent the blob.
     func contains(_ digest: BlobDigest) -> Bool { proven.contains(digest, from: peer) }
 
-    func contains(_ digest: BlobDigest, in collection: Int) -> Bool {
+    func contains(_ digest: BlobDigest, in collection: Int64) -> Bool {
         contains(digest) || sent.contains(Entry(collection: collection, digest: digest))
     }
 }
 
 /// Decides which blobs a peer may have, and on which of our content a peer may build (replication.md §11).
-extension ConnectionStore {
+extension CollectionReplica {
     /// Whether the peer was chosen by this side, which may pull everything that the peer has. An active side sends only the blobs of pushed
     /// documents.
     var trustsPeer: Bool { remote != nil }
 
     /// Shares the blobs of sent revisions.
-    func share(_ revisions: [OutgoingRevision], in index: Int) {
+    func share(_ revisions: [OutgoingRevision]) {
         for case .found(let content) in revisions {
-            shared.send(content.body, in: index)
+            source.shared.send(content.body, in: collection.number)
             for node in content.knowledge?.nodes ?? [] where node.flags.contains(.hasBlobs) {
-                if let body = node.body { shared.send(body, in: index) }
+                if let body = node.body { source.shared.send(body, in: collection.number) }
             }
         }
     }
@@ -101,38 +101,38 @@ extension ConnectionStore {
     /// Whether the peer was sent a document with this blob, or may read the document for which it requests the blob.
     ///
     /// `id`: nil if the peer does not say for which document.
-    func mayHave(_ digest: BlobDigest, of id: String?, in index: Int) throws -> Bool {
-        if shared.contains(digest, in: index) { return true }
-        guard !trustsPeer, let id, try readableBlobs(of: id, in: index).contains(digest) else { return false }
-        shared.send(digest, in: index)
+    func mayHave(_ digest: BlobDigest, of id: String?) throws -> Bool {
+        if source.shared.contains(digest, in: collection.number) { return true }
+        guard !trustsPeer, let id, try readableBlobs(of: id).contains(digest) else { return false }
+        source.shared.send(digest, in: collection.number)
         return true
     }
 
     /// Returns the blobs of a received document that have to be requested. A passive side does not count a blob as the peer's before the
     /// peer has shown that it has it: a digest alone does not give access.
-    func missing(_ digests: [BlobDigest], of id: String, in index: Int) throws -> [BlobDigest] {
+    func missing(_ digests: [BlobDigest], of id: String) throws -> [BlobDigest] {
         let absent = digests.filter { !store.blobs.contains($0) }
         guard !trustsPeer, absent.count < digests.count else { return absent }
-        let unproven = digests.filter { !absent.contains($0) && !shared.contains($0, in: index) }
+        let unproven = digests.filter {
+            !absent.contains($0) && !source.shared.contains($0, in: collection.number)
+        }
         guard !unproven.isEmpty else { return absent }
-        let readable = try readableBlobs(of: id, in: index)
+        let readable = try readableBlobs(of: id)
         return digests.filter { absent.contains($0) || (unproven.contains($0) && !readable.contains($0)) }
     }
 
-    private func readableBlobs(of id: String, in index: Int) throws -> Set<BlobDigest> {
-        guard let record = try store.readRows({ try $0.record(id, in: collections[index]) }),
-            try access(to: collections[index])?.mayRead(record) ?? true
+    private func readableBlobs(of id: String) throws -> Set<BlobDigest> {
+        guard let record = try store.readRows({ try $0.record(id, in: collection) }),
+            try accessNow?.mayRead(record) ?? true
         else { return [] }
         return Set(BlobReference.all(in: record.body).map(\.digest))
     }
 
     /// The body of a revision that the peer may read, as the base of another one; nil if it is damaged.
-    func readableBody(of revision: RevisionID, _ id: String, in collection: CollectionHandle) throws
-        -> JSONText?
-    {
+    func readableBody(of revision: RevisionID, _ id: String) throws -> JSONText? {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }),
             let node = try record.tree().node(revision), let candidate = FilterCandidate(node, of: id),
-            !node.isDamaged, try access(to: collection)?.mayBuild(on: candidate, of: record) ?? true
+            !node.isDamaged, try accessNow?.mayBuild(on: candidate, of: record) ?? true
         else { return nil }
         return candidate.body
     }

@@ -110,8 +110,8 @@ struct ReplicationSetup {
         return plan
     }
 
-    var replica: ConnectionStore {
-        ConnectionStore(
+    var replicas: DatabaseReplicas {
+        DatabaseReplicas(
             store: store,
             collections: handles,
             checkpointIDs: checkpointIDs,

@@ -119,7 +119,7 @@ extension Replicator {
             return ReplicationRequest.Work(
                 plan: setup.fetchingPlan(notice),
                 store: setup.store,
-                replica: setup.fetchingReplica(index),
+                replicas: setup.fetchingReplicas(index),
                 observed: [],
                 hooks: hooks
             )
@@ -156,8 +156,8 @@ extension ReplicationSetup {
         return plan
     }
 
-    fileprivate func fetchingReplica(_ index: Int) -> sending ConnectionStore {
-        ConnectionStore(
+    fileprivate func fetchingReplicas(_ index: Int) -> sending DatabaseReplicas {
+        DatabaseReplicas(
             store: store,
             collections: [handles[index]],
             checkpointIDs: [fetchID(index)],

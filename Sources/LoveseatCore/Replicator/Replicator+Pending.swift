@@ -61,7 +61,7 @@ extension Replicator {
 
     /// The checkpoint of the first collection; nil if there is none yet.
     package func savedCheckpoint() throws(LoveseatError) -> JSONText? {
-        try ReplicationSetup(config, registersPeer: false).replica.checkpoint(of: 0).body
+        try ReplicationSetup(config, registersPeer: false).replicas.replica(of: 0).checkpoint().body
     }
 }
 

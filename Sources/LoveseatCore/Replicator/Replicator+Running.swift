@@ -134,7 +134,7 @@ extension Replicator {
         return ReplicationRequest.Work(
             plan: plan,
             store: setup.store,
-            replica: setup.replica,
+            replicas: setup.replicas,
             observed: setup.handles,
             hooks: hooks
         )

@@ -160,7 +160,7 @@ extension CouchDBSession {
 
     /// The documents that could not be pulled, and that this replication is to pull.
     private func failures(_ lane: Lane) throws -> [String] {
-        try replica.failures(in: lane.index).filter { lane.documentIDs?.contains($0) ?? true }
+        try lane.replica.failures().filter { lane.documentIDs?.contains($0) ?? true }
     }
 
     /// Asks again for documents of which a revision could not be fetched or stored. A document is settled once the remote lists no revision
@@ -189,7 +189,7 @@ extension CouchDBSession {
             )
             report(id, lane, isPush: false, isDeleted: false, error: error)
         }
-        try replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) }, in: lane.index)
+        try lane.replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) })
     }
 
     /// Reads those places of the feed again where rows could not be read in earlier sessions. A place is forgotten once its rows were read,

@@ -125,7 +125,7 @@ extension CouchDBSession {
         return page
     }
 
-    private var runtimeMilliseconds: Int64 { replica.nowMilliseconds() }
+    private var runtimeMilliseconds: Int64 { replicas.nowMilliseconds() }
 
     /// The app's filter, and the endpoint's selector.
     private func passes(_ branch: DocumentBranch, of id: String, _ lane: Lane) -> Bool {
@@ -218,7 +218,7 @@ extension CouchDBSession {
                 sequence: record.sequence
             )
         }
-        if !marked.isEmpty { try replica.markSynced(marked, in: lane.index) }
+        if !marked.isEmpty { try lane.replica.markSynced(marked) }
     }
 
     // MARK: Writing

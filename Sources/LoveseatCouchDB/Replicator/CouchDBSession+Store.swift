@@ -68,7 +68,7 @@ extension CouchDBSession {
             }
         }
         let ids = stored.keys.sorted().map(\.text)
-        try replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) }, in: lane.index)
+        try lane.replica.forgetFailures(ids.filter { !lane.unsettled.contains($0) })
         let marked = try records(ids, lane).compactMap { record -> SyncedRevision? in
             // Of several branches some may not be there.
             guard stored[ExactText(record.id)]?.contains(record.revision) == true,
@@ -80,7 +80,7 @@ extension CouchDBSession {
                 sequence: record.sequence
             )
         }
-        if !marked.isEmpty { try replica.markSynced(marked, in: lane.index) }
+        if !marked.isEmpty { try lane.replica.markSynced(marked) }
         for id in conflicts.sorted { await resolve(id, stored[ExactText(id)] ?? [], lane) }
     }
 
@@ -171,7 +171,7 @@ extension CouchDBSession {
     private func keep(_ leaf: DocumentLeaf, _ error: LoveseatError, _ lane: Lane) throws {
         lane.unsettled.insert(leaf.documentID)
         let failed = DocumentRevision(documentID: leaf.documentID, revision: leaf.revision)
-        try replica.noteFailure(failed, error, in: lane.index)
+        try lane.replica.noteFailure(failed, error)
     }
 
     /// A gateway shows the document to this peer no more.
@@ -181,7 +181,7 @@ extension CouchDBSession {
         var error: LoveseatError?
         if plan.autoPurges {
             let removal = AccessRemoval(documentID: id, revision: revision)
-            for verdict in try replica.removeAccess([removal], in: lane.index) {
+            for verdict in try lane.replica.removeAccess([removal]) {
                 error = LoveseatError(keeping: id, verdict)
             }
         }

@@ -11,6 +11,7 @@ actor CouchDBSession: Replication {
         let index: Int
         let name: CollectionName
         let handle: CollectionHandle
+        let replica: any Replica
         let remote: RemoteDatabase
         /// The remote's database, as ``RemoteDatabase/instance()`` tells it apart.
         var instance: String?
@@ -46,6 +47,7 @@ actor CouchDBSession: Replication {
             index: Int,
             name: CollectionName,
             handle: CollectionHandle,
+            replica: any Replica,
             remote: RemoteDatabase,
             checkpointID: String,
             rules: CollectionRules,
@@ -55,6 +57,7 @@ actor CouchDBSession: Replication {
             self.index = index
             self.name = name
             self.handle = handle
+            self.replica = replica
             self.remote = remote
             self.checkpointID = checkpointID
             self.rules = rules
@@ -70,7 +73,7 @@ actor CouchDBSession: Replication {
     private let creates: Bool
     let plan: ActivePlan
     let store: DocumentStore
-    let replica: ConnectionStore
+    let replicas: DatabaseReplicas
     let hooks: ReplicationHooks
     private(set) var lanes: [Lane]
     /// Why some collections are not replicated; nil if all are.
@@ -99,8 +102,9 @@ actor CouchDBSession: Replication {
         self.runtime = runtime
         creates = endpoint.createsTarget
         (plan, store, hooks) = (work.plan, work.store, work.hooks)
-        let (bindings, observed, rules) = (work.plan.collections, work.observed, work.replica.rules)
-        replica = work.replica
+        let (bindings, observed, rules) = (work.plan.collections, work.observed, work.replicas.rules)
+        replicas = work.replicas
+        let made = work.replicas.makeReplicas()
         selector = try endpoint.localSelector
         self.heartbeat = Int(min(max(heartbeat, 1), 30) * 1_000)
         let selection = try endpoint.remoteSelection
@@ -120,6 +124,7 @@ actor CouchDBSession: Replication {
                     index: index,
                     name: binding.name,
                     handle: observed[index],
+                    replica: made[index],
                     remote: RemoteDatabase(
                         client: client,
                         path: endpoint.path(of: binding.name, at: address)
@@ -296,7 +301,7 @@ actor CouchDBSession: Replication {
         defer { lane.checkpoint.instance = instance }
         if plan.reset != .none { return }
         defer { lane.saved = lane.checkpoint }
-        let stored = try replica.checkpoint(of: lane.index).body.map { RemoteCheckpoint(JSONElement($0)) }
+        let stored = try lane.replica.checkpoint().body.map { RemoteCheckpoint(JSONElement($0)) }
         do {
             let found = try await lane.remote.checkpoint(lane.checkpointID)
             lane.checkpointRevision = found?["_rev"]?.string
@@ -326,7 +331,7 @@ actor CouchDBSession: Replication {
         if await hasLostCheckpoint(lane) { return beginAnew() }
         var checkpoint = lane.checkpoint
         let time = runtime.unixTime() / 1_000
-        replica.beginCheckpoint(of: lane.index)
+        lane.replica.beginCheckpoint()
         do {
             do {
                 lane.checkpointRevision = try await lane.remote.saveCheckpoint(
@@ -344,11 +349,7 @@ actor CouchDBSession: Replication {
             }
             // Documents that were sent to the former database are not in the new one.
             if try await isRecreated(lane) { return beginAnew() }
-            try replica.saveCheckpoint(
-                checkpoint.json(time: time),
-                of: lane.index,
-                coversMarks: true
-            )
+            try lane.replica.saveCheckpoint(checkpoint.json(time: time), coversMarks: true)
             lane.checkpoint.isAlone = checkpoint.isAlone
             lane.saved = checkpoint
         } catch {

@@ -1,11 +1,10 @@
 package import LoveseatModel
 
-/// The part of a replica that sends and receives blobs.
+/// The part of a ``Replica`` that sends and receives blobs.
 package protocol ReplicaBlobs: AnyObject {
     /// Returns which blobs of a received document are to be requested: those that are not here, and those that the sender must prove to
     /// have. All of them are kept until the revision that needs them is stored or given up.
-    func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int) throws(LoveseatError)
-        -> [BlobDigest]
+    func holdBlobs(_ digests: [BlobDigest], of documentID: String) throws(LoveseatError) -> [BlobDigest]
     func releaseBlobs(_ digests: [BlobDigest])
     /// Begins to receive a blob. With `resumes`, it continues after the bytes that were received before.
     func beginBlob(_ handle: BlobHandle, _ digest: BlobDigest, resumes: Bool) throws(LoveseatError)
@@ -16,12 +15,10 @@ package protocol ReplicaBlobs: AnyObject {
     /// Keeps the received part of a blob, for another connection to continue.
     func suspendBlob(_ handle: BlobHandle)
     /// The length of a blob that the peer requests; nil if it is not here, or the peer may not have it.
-    func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int) throws(LoveseatError)
-        -> UInt64?
+    func blobLength(_ digest: BlobDigest, of documentID: String?) throws(LoveseatError) -> UInt64?
     func readBlob(_ digest: BlobDigest, offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8]
     /// A proof that a blob is here, for a peer that has it; nil if it is not here, or the peer may not know (replication.md §11.4).
-    func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError)
-        -> BlobDigest?
+    func proveBlob(_ digest: BlobDigest, nonce: [UInt8]) throws(LoveseatError) -> BlobDigest?
 }
 
 /// A blob being received.

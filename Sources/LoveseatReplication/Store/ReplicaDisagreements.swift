@@ -1,18 +1,12 @@
 package import LoveseatModel
 
-/// The part of a replica that decides how to go on with a revision that the peer did not take.
+/// The part of a ``Replica`` that decides how to go on with a revision that the peer did not take.
 package protocol ReplicaDisagreements: AnyObject {
     /// How to go on with a revision that a hub did not take.
-    func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError) -> Meeting
+    func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting
     /// Notes that a hub has accepted a copy on top of its revision.
-    func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int)
-        throws(LoveseatError)
+    func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID) throws(LoveseatError)
     /// Stores the tree with which the peer answered a pushed revision: another one is current there.
-    func hear(
-        _ knowledge: TreeKnowledge,
-        of documentID: String,
-        current: RevisionID,
-        takesContent: Bool,
-        in collection: Int
-    ) throws(LoveseatError) -> Hearing
+    func hear(_ knowledge: TreeKnowledge, of documentID: String, current: RevisionID, takesContent: Bool)
+        throws(LoveseatError) -> Hearing
 }

@@ -1,27 +1,25 @@
 package import LoveseatModel
 
-/// The part of a replica that receives: which revisions are wanted, and the storing of them.
+/// The part of a ``Replica`` that receives: which revisions are wanted, and the storing of them.
 package protocol ReplicaInbox: AnyObject {
     /// Which of a peer's announced changes are wanted (replication.md §7.2).
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
-        throws(LoveseatError) -> [ChangeVerdict]
+    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
+        -> [ChangeVerdict]
     /// Which of a peer's proposed changes would conflict (replication.md §8).
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
-        throws(LoveseatError) -> [ProposalVerdict]
+    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
+        -> [ProposalVerdict]
     /// Why the app's filter refuses a received revision; nil if it does not (replication.md §9.4, step 8).
-    func refusal(of candidate: FilterCandidate, in collection: Int) -> LoveseatError?
+    func refusal(of candidate: FilterCandidate) -> LoveseatError?
     /// Why the peer may not write a received revision; nil if it may.
-    func writeRefusal(of revision: IncomingRevision, in collection: Int) throws(LoveseatError)
-        -> LoveseatError?
-    func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult]
+    func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError?
+    func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult]
     /// The body of a revision, for a delta; nil if it is not here any more, or the peer may not read it.
-    func body(of revision: RevisionID, _ documentID: String, in collection: Int) throws(LoveseatError)
-        -> JSONText?
+    func body(of revision: RevisionID, _ documentID: String) throws(LoveseatError) -> JSONText?
     /// The documents that could not be stored when they were pulled, in this session or an earlier one.
-    func failures(in collection: Int) throws(LoveseatError) -> [String]
-    func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int)
-        throws(LoveseatError)
+    func failures() throws(LoveseatError) -> [String]
+    func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError) throws(LoveseatError)
+    /// Forgets the failures of documents that have arrived after all, or that the peer no longer gives. ``insert(_:)`` does so by itself.
+    func forgetFailures(_ documentIDs: [String]) throws(LoveseatError)
     /// Removes documents that the peer takes away, as far as it may (replication.md §14).
-    func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError)
-        -> [RemovalVerdict]
+    func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict]
 }

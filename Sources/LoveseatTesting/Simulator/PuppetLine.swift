@@ -39,15 +39,15 @@ package final class PuppetLine: @unchecked Sendable {
 
     /// `resolve`: settles a conflict, and returns why it could not.
     package init(
-        _ session: (any RevisionStore) -> ReplicationSession,
-        _ replica: any RevisionStore,
+        _ session: (any ReplicaSource) -> ReplicationSession,
+        _ replicas: any ReplicaSource,
         resolve: @escaping (ConflictNotice) -> LoveseatError? = { _ in nil }
     ) {
         let simulated = SimulatedRuntime(clock, seed: 0)
         runtime = simulated.runtime()
         link = SimulatedLink(clock, seed: 0)
         // The driver and everything else run on one thread.
-        nonisolated(unsafe) let session = session(replica)
+        nonisolated(unsafe) let session = session(replicas)
         nonisolated(unsafe) let settle = resolve
         var hooks = ReplicationHooks()
         hooks.resolve = { settle($0) }

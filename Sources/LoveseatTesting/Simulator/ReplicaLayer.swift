@@ -1,9 +1,9 @@
 package import LoveseatModel
 package import LoveseatReplication
 
-/// A database seen through something that changes or notes what passes. Calls that a layer does not define go through as they are.
-package protocol ReplicaLayer: RevisionStore {
-    var inner: any RevisionStore { get }
+/// A replica seen through something that changes or notes what passes. Calls that a layer does not define go through as they are.
+package protocol ReplicaLayer: Replica {
+    var inner: any Replica { get }
     /// Whether the process that asks has died. Then nothing is answered or written any more.
     var isDead: Bool { get }
     /// Called before each question.
@@ -13,38 +13,40 @@ package protocol ReplicaLayer: RevisionStore {
 extension ReplicaLayer {
     package var isDead: Bool { false }
 
+    /// Simulated connections do not share their memory.
+    package var connections: Int { 1 }
+
     package func willAsk() {}
 
-    /// The database below, for as long as the process lives.
-    package func alive() throws(LoveseatError) -> any RevisionStore {
-        if isDead { throw LoveseatError(.unexpectedError, "the process died") }
+    /// The replica below, for as long as the process lives.
+    package func alive() throws(LoveseatError) -> any Replica {
+        if isDead { throw .dead }
         willAsk()
         return inner
     }
 
-    package func checkpoint(of collection: Int) throws(LoveseatError) -> StoredCheckpoint {
-        try alive().checkpoint(of: collection)
+    package func checkpoint() throws(LoveseatError) -> StoredCheckpoint {
+        try alive().checkpoint()
     }
 
-    package func retractCheckpoint(_ body: JSONText, of collection: Int) throws(LoveseatError) {
-        try alive().retractCheckpoint(body, of: collection)
+    package func retractCheckpoint(_ body: JSONText) throws(LoveseatError) {
+        try alive().retractCheckpoint(body)
     }
 
-    package func saveCheckpoint(_ body: JSONText, of collection: Int, coversMarks: Bool) throws(LoveseatError)
-    {
-        try alive().saveCheckpoint(body, of: collection, coversMarks: coversMarks)
+    package func saveCheckpoint(_ body: JSONText, coversMarks: Bool) throws(LoveseatError) {
+        try alive().saveCheckpoint(body, coversMarks: coversMarks)
     }
 
-    package func beginCheckpoint(of collection: Int) {
-        if !isDead { inner.beginCheckpoint(of: collection) }
+    package func beginCheckpoint() {
+        if !isDead { inner.beginCheckpoint() }
     }
 
-    package func believeMarks(_ trust: MarkTrust, in collection: Int) {
-        if !isDead { inner.believeMarks(trust, in: collection) }
+    package func believeMarks(_ trust: MarkTrust) {
+        if !isDead { inner.believeMarks(trust) }
     }
 
-    package func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError) {
-        try alive().markSynced(revisions, in: collection)
+    package func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError) {
+        try alive().markSynced(revisions)
     }
 
     package func peerCheckpoint(_ id: String) throws(LoveseatError) -> PeerCheckpoint? {
@@ -57,116 +59,91 @@ extension ReplicaLayer {
         try alive().savePeerCheckpoint(body, as: id, replacing: revision)
     }
 
-    package func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError)
-        -> [BoundCollection]
-    {
-        try alive().bind(names, checkpoints: checkpoints)
+    package var lastSequence: UInt64 { inner.lastSequence }
+
+    package func changes(_ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
+        try alive().changes(query)
     }
 
-    package func lastSequence(in collection: Int) -> UInt64 {
-        inner.lastSequence(in: collection)
-    }
-
-    package func changes(in collection: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
-        try alive().changes(in: collection, query)
-    }
-
-    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
-        try alive().judge(changes, from: peer, in: collection)
+        try alive().judge(changes, from: peer)
     }
 
-    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
-        try alive().judge(proposals, from: peer, in: collection)
+        try alive().judge(proposals, from: peer)
     }
 
-    package func conflicts(in collection: Int, after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
-        try alive().conflicts(in: collection, after: sequence)
+    package func conflicts(after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
+        try alive().conflicts(after: sequence)
     }
 
-    package func noteLosses(in collection: Int) throws(LoveseatError) {
-        try alive().noteLosses(in: collection)
+    package func noteLosses() throws(LoveseatError) {
+        try alive().noteLosses()
     }
 
-    package func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
-        -> [OutgoingRevision]
-    {
-        try alive().revisions(requests, in: collection)
+    package func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {
+        try alive().revisions(requests)
     }
 
-    package func refusal(of candidate: FilterCandidate, in collection: Int) -> LoveseatError? {
-        inner.refusal(of: candidate, in: collection)
+    package func refusal(of candidate: FilterCandidate) -> LoveseatError? {
+        inner.refusal(of: candidate)
     }
 
-    package func writeRefusal(of revision: IncomingRevision, in collection: Int) throws(LoveseatError)
-        -> LoveseatError?
-    {
-        try alive().writeRefusal(of: revision, in: collection)
+    package func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError? {
+        try alive().writeRefusal(of: revision)
     }
 
-    package func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError)
-        -> [InsertResult]
-    {
-        try alive().insert(revisions, in: collection)
+    package func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
+        try alive().insert(revisions)
     }
 
-    package func body(of revision: RevisionID, _ documentID: String, in collection: Int)
-        throws(LoveseatError) -> JSONText?
-    {
-        try alive().body(of: revision, documentID, in: collection)
+    package func body(of revision: RevisionID, _ documentID: String) throws(LoveseatError) -> JSONText? {
+        try alive().body(of: revision, documentID)
     }
 
-    package func failures(in collection: Int) throws(LoveseatError) -> [String] {
-        try alive().failures(in: collection)
+    package func failures() throws(LoveseatError) -> [String] {
+        try alive().failures()
     }
 
-    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in collection: Int)
+    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError) throws(LoveseatError) {
+        try alive().noteFailure(failed, error)
+    }
+
+    package func forgetFailures(_ documentIDs: [String]) throws(LoveseatError) {
+        try alive().forgetFailures(documentIDs)
+    }
+
+    package func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {
+        try alive().removeAccess(removals)
+    }
+
+    package func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
+        try alive().meet(change, state)
+    }
+
+    package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID)
         throws(LoveseatError)
     {
-        try alive().noteFailure(failed, error, in: collection)
-    }
-
-    package func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError)
-        -> [RemovalVerdict]
-    {
-        try alive().removeAccess(removals, in: collection)
-    }
-
-    package func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError)
-        -> Meeting
-    {
-        try alive().meet(change, state, in: collection)
-    }
-
-    package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID, in collection: Int)
-        throws(LoveseatError)
-    {
-        try alive().adoptCopy(copy, of: documentID, parent: parent, in: collection)
+        try alive().adoptCopy(copy, of: documentID, parent: parent)
     }
 
     package func hear(
         _ knowledge: TreeKnowledge,
         of documentID: String,
         current: RevisionID,
-        takesContent: Bool,
-        in collection: Int
+        takesContent: Bool
     ) throws(LoveseatError) -> Hearing {
-        try alive().hear(
-            knowledge,
-            of: documentID,
-            current: current,
-            takesContent: takesContent,
-            in: collection
-        )
+        try alive().hear(knowledge, of: documentID, current: current, takesContent: takesContent)
     }
 
-    package func holdBlobs(_ digests: [BlobDigest], of documentID: String, in collection: Int)
+    package func holdBlobs(_ digests: [BlobDigest], of documentID: String)
         throws(LoveseatError) -> [BlobDigest]
     {
-        try alive().holdBlobs(digests, of: documentID, in: collection)
+        try alive().holdBlobs(digests, of: documentID)
     }
 
     package func releaseBlobs(_ digests: [BlobDigest]) {
@@ -195,19 +172,47 @@ extension ReplicaLayer {
         if !isDead { inner.suspendBlob(handle) }
     }
 
-    package func blobLength(_ digest: BlobDigest, of documentID: String?, in collection: Int)
-        throws(LoveseatError) -> UInt64?
-    {
-        try alive().blobLength(digest, of: documentID, in: collection)
+    package func blobLength(_ digest: BlobDigest, of documentID: String?) throws(LoveseatError) -> UInt64? {
+        try alive().blobLength(digest, of: documentID)
     }
 
     package func readBlob(_ digest: BlobDigest, offset: UInt64, count: Int) throws(LoveseatError) -> [UInt8] {
         try alive().readBlob(digest, offset: offset, count: count)
     }
 
-    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8], in collection: Int) throws(LoveseatError)
-        -> BlobDigest?
+    package func proveBlob(_ digest: BlobDigest, nonce: [UInt8]) throws(LoveseatError) -> BlobDigest? {
+        try alive().proveBlob(digest, nonce: nonce)
+    }
+}
+
+extension LoveseatError {
+    /// A dead process is not answered.
+    static let dead = LoveseatError(.unexpectedError, "the process died")
+}
+
+/// The replicas of one connection, each seen through a layer.
+package final class LayeredReplicas: ReplicaSource {
+    private let inner: any ReplicaSource
+    private let willBind: () throws(LoveseatError) -> Void
+    private let layer: (any Replica, Int) -> any ReplicaLayer
+
+    /// `layer`: makes the layer over a replica; its second argument is the position of the collection in the session.
+    package init(
+        _ inner: any ReplicaSource,
+        willBind: @escaping () throws(LoveseatError) -> Void = {},
+        layer: @escaping (_ replica: any Replica, _ collection: Int) -> any ReplicaLayer
+    ) {
+        (self.inner, self.willBind, self.layer) = (inner, willBind, layer)
+    }
+
+    package func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError)
+        -> [BoundCollection]
     {
-        try alive().proveBlob(digest, nonce: nonce, in: collection)
+        try willBind()
+        return try inner.bind(names, checkpoints: checkpoints)
+    }
+
+    package func makeReplicas() -> [any Replica] {
+        inner.makeReplicas().enumerated().map { layer($1, $0) }
     }
 }

@@ -1,86 +1,84 @@
 import LoveseatModel
 import LoveseatReplication
 
-/// The database of a simulated process, which may die, and takes its time to answer.
+/// A replica of a simulated process, which may die, and takes its time to answer.
 final class SimulatedReplica: ReplicaLayer {
-    let inner: any RevisionStore
+    let inner: any Replica
     private let owner: SimulatedPeer
     private let hasDied: () -> Bool
     private let onAsk: () -> Void
     /// Says what was asked and answered, for people; not a part of the trace.
     private let detail: ((String) -> Void)?
 
-    init(
-        _ inner: any RevisionStore,
+    private init(
+        _ inner: any Replica,
+        owner: SimulatedPeer,
+        isDead: @escaping () -> Bool,
+        onAsk: @escaping () -> Void,
+        detail: ((String) -> Void)?
+    ) {
+        (self.inner, self.owner, hasDied) = (inner, owner, isDead)
+        (self.onAsk, self.detail) = (onAsk, detail)
+    }
+
+    static func layers(
+        over inner: any ReplicaSource,
         owner: SimulatedPeer,
         isDead: @escaping () -> Bool,
         onAsk: @escaping () -> Void = {},
         detail: ((String) -> Void)? = nil
-    ) {
-        (self.inner, self.owner, hasDied) = (inner, owner, isDead)
-        (self.onAsk, self.detail) = (onAsk, detail)
+    ) -> LayeredReplicas {
+        LayeredReplicas(inner) { () throws(LoveseatError) in
+            if isDead() { throw .dead }
+            onAsk()
+        } layer: { replica, _ in
+            SimulatedReplica(replica, owner: owner, isDead: isDead, onAsk: onAsk, detail: detail)
+        }
     }
 
     var isDead: Bool { hasDied() }
 
     func willAsk() { onAsk() }
 
-    private func tell(_ question: @autoclosure () -> String, _ answer: Any) {
+    private func tell<Answer>(_ question: @autoclosure () -> String, _ answer: Answer) -> Answer {
         detail?("\(owner.index) \(question()) -> \(answer)")
+        return answer
     }
 
-    func insert(_ revisions: [IncomingRevision], in collection: Int) throws(LoveseatError) -> [InsertResult] {
-        let results = try alive().insert(revisions, in: collection)
-        tell("insert \(revisions)", results)
-        return results
+    func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
+        try tell("insert \(revisions)", alive().insert(revisions))
     }
 
-    func changes(in collection: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
-        let page = try alive().changes(in: collection, query)
-        tell("changes \(query)", page)
-        return page
+    func changes(_ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
+        try tell("changes \(query)", alive().changes(query))
     }
 
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
-        let verdicts = try alive().judge(changes, from: peer, in: collection)
-        tell("judge \(changes)", verdicts)
-        return verdicts
+        try tell("judge \(changes)", alive().judge(changes, from: peer))
     }
 
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in collection: Int)
+    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
-        let verdicts = try alive().judge(proposals, from: peer, in: collection)
-        tell("judge \(proposals)", verdicts)
-        return verdicts
+        try tell("judge \(proposals)", alive().judge(proposals, from: peer))
     }
 
-    func revisions(_ requests: [RevisionRequest], in collection: Int) throws(LoveseatError)
-        -> [OutgoingRevision]
-    {
-        let found = try alive().revisions(requests, in: collection)
-        tell("revisions \(requests)", found)
-        return found
+    func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {
+        try tell("revisions \(requests)", alive().revisions(requests))
     }
 
-    func removeAccess(_ removals: [AccessRemoval], in collection: Int) throws(LoveseatError)
-        -> [RemovalVerdict]
-    {
-        let verdicts = try alive().removeAccess(removals, in: collection)
-        tell("removeAccess \(removals)", verdicts)
-        return verdicts
+    func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {
+        try tell("removeAccess \(removals)", alive().removeAccess(removals))
     }
 
-    func meet(_ change: LocalChange, _ state: HubState, in collection: Int) throws(LoveseatError) -> Meeting {
-        let meeting = try alive().meet(change, state, in: collection)
-        tell("meet \(change) \(state)", meeting)
-        return meeting
+    func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
+        try tell("meet \(change) \(state)", alive().meet(change, state))
     }
 
-    func markSynced(_ revisions: [SyncedRevision], in collection: Int) throws(LoveseatError) {
-        try alive().markSynced(revisions, in: collection)
-        tell("markSynced \(revisions)", "done")
+    func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError) {
+        try alive().markSynced(revisions)
+        _ = tell("markSynced \(revisions)", "done")
     }
 }

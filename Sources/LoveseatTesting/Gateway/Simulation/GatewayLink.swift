@@ -39,7 +39,7 @@ final class GatewayLink: @unchecked Sendable {
     private var isWorkScheduled = false
     /// Whether the client's process died: it writes nothing down any more.
     private var isDead = false
-    private let replica: ConnectionStore
+    private let replicas: DatabaseReplicas
     /// Frames that went over the link, both ways.
     var frames: Int { link.messages }
     private let trace: (String) -> Void
@@ -81,7 +81,7 @@ final class GatewayLink: @unchecked Sendable {
         activePlan = active
         var rules = CollectionRules()
         rules.documentIDs = ids.map { DocumentSet($0) }
-        replica = ConnectionStore(
+        replicas = DatabaseReplicas(
             store: client.peer.store,
             collections: [collection],
             checkpointIDs: [checkpoint],
@@ -102,11 +102,15 @@ final class GatewayLink: @unchecked Sendable {
             }
         )
         link.onRoom(from: .far) { [weak self] in self?.pump() }
-        let store = SimulatedReplica(replica, owner: client.peer, isDead: { [unowned self] in isDead })
+        let simulated = SimulatedReplica.layers(
+            over: replicas,
+            owner: client.peer,
+            isDead: { [unowned self] in isDead }
+        )
         // The driver and everything else run on one thread.
         nonisolated(unsafe) let session = ReplicationSession(
             active: activePlan,
-            store: store,
+            replicas: simulated,
             tuning: plan.tuning
         )
         var hooks = ReplicationHooks()

@@ -4,46 +4,46 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// Documents that could not be stored when they were pulled. They are kept beside the checkpoints, until they come.
-extension ConnectionStore {
+extension CollectionReplica {
     /// The maximum number of failures. A peer with more documents that cannot be stored is not a peer to pull from.
     private static let failuresKept = 10_000
 
-    package func failures(in index: Int) throws(LoveseatError) -> [String] {
+    package func failures() throws(LoveseatError) -> [String] {
         guard let remote else { return [] }
-        let prefix = DocumentFailure.prefix(.pull, in: collections[index], remote: remote)
-        let ids = try asking {
+        let prefix = DocumentFailure.prefix(.pull, in: collection, remote: remote)
+        let ids = try source.asking {
             try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.map(\.text).sorted()
         }
-        failures[index] = DocumentSet(ids)
+        failed = DocumentSet(ids)
         return ids
     }
 
-    package func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError, in index: Int)
-        throws(LoveseatError)
-    {
+    package func noteFailure(_ revision: DocumentRevision, _ error: LoveseatError) throws(LoveseatError) {
         guard let remote else { return impossible("a passive peer asks for nothing again") }
-        failures[index, default: []].insert(failed.documentID)
-        guard failures[index, default: []].count <= Self.failuresKept else {
+        failed.insert(revision.documentID)
+        guard failed.count <= Self.failuresKept else {
             throw LoveseatError(
                 .remoteError,
                 "\(Self.failuresKept) documents of the peer could not be stored, the last one because: \(error.message)"
             )
         }
-        let failure = DocumentFailure(revision: failed.revision, error: error)
-        let key = DocumentFailure.key(.pull, failed.documentID, in: collections[index], remote: remote)
-        try asking {
+        let failure = DocumentFailure(revision: revision.revision, error: error)
+        let key = DocumentFailure.key(.pull, revision.documentID, in: collection, remote: remote)
+        try source.asking {
             try store.write(call: "replication") { try $0.saveLocalCheckpoint(key, failure.json) }
         }
     }
 
     /// Forgets the failures of documents that have arrived after all, or that the peer no longer gives.
-    package func forgetFailures(_ ids: some Sequence<String>, in index: Int) throws {
+    package func forgetFailures(_ ids: [String]) throws(LoveseatError) {
         // A passive side notes no failures, and an active one rarely has any.
-        guard let remote, let failed = failures[index], !failed.isEmpty else { return }
+        guard let remote, !failed.isEmpty else { return }
         let settled = ids.filter(failed.contains)
         if settled.isEmpty { return }
-        try DocumentFailure.forgetPulls(settled, in: collections[index], remote: remote, store)
-        failures[index]?.subtract(DocumentSet(settled))
+        try source.asking {
+            try DocumentFailure.forgetPulls(settled, in: collection, remote: remote, store)
+        }
+        failed.subtract(DocumentSet(settled))
     }
 }
 

@@ -26,7 +26,7 @@ struct RevisionMark {
 }
 
 /// Decides which changes are offered to the peer, which of its changes are wanted, and which ones the app's filters let through.
-extension ConnectionStore {
+extension CollectionReplica {
     /// The maximum number of rows that one request reads. A feed of which the app wants little must not keep the connection waiting.
     private static let rowsScanned = 1_000
     /// The maximum bytes of bodies that one request reads: for all connections together, and the least for one of many.
@@ -34,12 +34,11 @@ extension ConnectionStore {
     /// The number of rows after which a scan's rows are freed from the connection's cache.
     private static let longScan = 100
 
-    package func changes(in index: Int, _ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
-        try asking { try page(index, query) }
+    package func changes(_ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
+        try source.asking { try page(query) }
     }
 
-    private func page(_ index: Int, _ query: ChangeQuery) throws -> ChangePage {
-        let collection = collections[index]
+    private func page(_ query: ChangeQuery) throws -> ChangePage {
         // Of many collections most have nothing new.
         if access == nil, store.contains(collection), store.lastSequence(collection) <= query.since {
             return ChangePage([], through: query.since, hasMore: false)
@@ -47,9 +46,9 @@ extension ConnectionStore {
         var candidates: [(change: LocalChange, record: DocumentRecord)] = []
         var through = query.since
         var scanned = 0
-        let now = nowMilliseconds()
-        let left = query.isForPush && ledgers[index].leavesOutMarked ? remote : nil
-        let rule = query.isForPush ? rule(index) : nil
+        let now = source.nowMilliseconds()
+        let left = query.isForPush && ledger.leavesOutMarked ? remote : nil
+        let rule = query.isForPush ? self.rule : nil
         var (isAtEnd, isCut, bytes) = (false, false, 0)
         let bytesScanned = max(Self.bytesScanned.least, Self.bytesScanned.of / connections)
         var doubted: [String] = []
@@ -58,10 +57,10 @@ extension ConnectionStore {
             try transaction.changes(in: collection, since: query.since, notSyncedWith: left) { record in
                 through = record.sequence
                 scanned += 1
-                if query.isForPush, record.hasConflicts, ledgers[index].isDoubted(record.sequence) {
+                if query.isForPush, record.hasConflicts, ledger.isDoubted(record.sequence) {
                     doubted.append(record.id)
                 }
-                if let change = try change(of: record, query, in: index, rule: rule, now: now) {
+                if let change = try change(of: record, query, rule: rule, now: now) {
                     candidates.append((change, record))
                 }
                 bytes += record.body.bytes.count
@@ -74,16 +73,16 @@ extension ConnectionStore {
                 isAtEnd = true
                 through = max(through, try transaction.lastSequence(collection))
             }
-            losses = try self.losses(in: collection, query, &through, isAtEnd: &isAtEnd, transaction)
+            losses = try self.losses(query, &through, isAtEnd: &isAtEnd, transaction)
         }
-        try forgetMarks(doubted, in: index)
-        let access = access(to: collection)
+        try forgetMarks(doubted)
+        let access = accessNow
         var found: [LocalChange] = []
         for (candidate, record) in candidates {
             // The app's code runs outside the transaction, since it may use the database.
             if let filter = rule?.pushFilter, !filter(FilterCandidate(record), false) { continue }
             guard try access?.mayRead(record) ?? true else { continue }
-            read.keep(record, of: collection, among: connections)
+            source.recent.keep(record, of: collection, among: connections)
             found.append(candidate)
         }
         for (change, record) in losses where try access?.mayRead(record) == false { found.append(change) }
@@ -93,7 +92,6 @@ extension ConnectionStore {
 
     /// The documents that the peer lost, up to the end of a page, or until there are too many for it.
     private func losses(
-        in collection: CollectionHandle,
         _ query: ChangeQuery,
         _ through: inout UInt64,
         isAtEnd: inout Bool,
@@ -132,7 +130,6 @@ extension ConnectionStore {
     private func change(
         of record: DocumentRecord,
         _ query: ChangeQuery,
-        in index: Int,
         rule: CollectionRules?,
         now: Int64
     ) throws -> LocalChange? {
@@ -149,8 +146,7 @@ extension ConnectionStore {
             if query.isForPush, let remote { try record.remoteAncestor(remote) } else { RevisionID?.none }
         let ancestor = mark.flatMap { mark in
             let isCurrent = mark == record.revision
-            return ledgers[index].counts(isCurrent: isCurrent, of: record.id, at: record.sequence)
-                ? mark : nil
+            return ledger.counts(isCurrent: isCurrent, of: record.id, at: record.sequence) ? mark : nil
         }
         if knowledge == nil, let ancestor, try has(ancestor, of: record) { return nil }
         var change = LocalChange(
@@ -162,32 +158,26 @@ extension ConnectionStore {
             remoteAncestor: ancestor
         )
         change.knowledge = knowledge
-        change.hasDoubtedMark = mark != ancestor || fallenBack[index]?.mayContain(record.id) == true
+        change.hasDoubtedMark = mark != ancestor || fallenBack.mayContain(record.id)
         return change
     }
 
     // MARK: Filters
 
-    package func refusal(of candidate: FilterCandidate, in index: Int) -> LoveseatError? {
-        if let incomingFilter { return incomingFilter(candidate) }
-        return admits(candidate, isAccessRemoved: false, in: index) ? nil : .rejectedByPullFilter
+    package func refusal(of candidate: FilterCandidate) -> LoveseatError? {
+        if let filter = source.incomingFilter { return filter(candidate) }
+        return admits(candidate, isAccessRemoved: false) ? nil : .rejectedByPullFilter
     }
 
-    func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool, in index: Int) -> Bool {
-        rule(index)?.pullFilter?(candidate, isAccessRemoved) ?? true
+    func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool) -> Bool {
+        rule?.pullFilter?(candidate, isAccessRemoved) ?? true
     }
 
-    /// The app's settings for a collection; nil if there are none.
-    func rule(_ index: Int) -> CollectionRules? { rules.indices.contains(index) ? rules[index] : nil }
-
-    package func removeAccess(_ removals: [AccessRemoval], in index: Int) throws(LoveseatError)
-        -> [RemovalVerdict]
-    {
-        try asking { try remove(removals, in: index) }
+    package func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {
+        try source.asking { try remove(removals) }
     }
 
-    private func remove(_ removals: [AccessRemoval], in index: Int) throws -> [RemovalVerdict] {
-        let collection = collections[index]
+    private func remove(_ removals: [AccessRemoval]) throws -> [RemovalVerdict] {
         let revisions = try store.readRows { view in
             try removals.map { try view.record($0.documentID, in: collection)?.revision }
         }
@@ -198,9 +188,9 @@ extension ConnectionStore {
                 isDeleted: false,
                 body: .emptyObject
             )
-            return admits(candidate, isAccessRemoved: true, in: index)
+            return admits(candidate, isAccessRemoved: true)
         }
-        try forgetFailures(removals.map(\.documentID), in: index)
+        try forgetFailures(removals.map(\.documentID))
         return try store.write(call: "replication") { transaction in
             var purges = false
             let verdicts: [RemovalVerdict] = try zip(removals, admitted).map { removal, isAdmitted in
@@ -208,7 +198,7 @@ extension ConnectionStore {
                 guard let record = try transaction.record(removal.documentID, in: collection) else {
                     return .removed
                 }
-                let verdict = try verdict(on: record, removal, in: index)
+                let verdict = try verdict(on: record, removal)
                 if verdict == .removed || verdict == .removedWithEdit {
                     purges = true
                     _ = try transaction.purge(record.id, in: collection, isWanted: false)
@@ -218,15 +208,13 @@ extension ConnectionStore {
                 }
                 return verdict
             }
-            try noteTaking(purges: purges, in: index, transaction)
+            try noteTaking(purges: purges, transaction)
             return verdicts
         }
     }
 
     /// A peer can take away a document that it had, but not one that it never had, or an edit that it does not have yet.
-    private func verdict(on record: DocumentRecord, _ removal: AccessRemoval, in index: Int) throws
-        -> RemovalVerdict
-    {
+    private func verdict(on record: DocumentRecord, _ removal: AccessRemoval) throws -> RemovalVerdict {
         let tree = try record.tree()
         let mark = remote.flatMap { tree.remotes[$0] }
         // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
@@ -234,13 +222,13 @@ extension ConnectionStore {
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
         if hasCurrent, !record.hasConflicts { return .removed }
-        return rule(index)?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
+        return rule?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
     }
 
-    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int)
+    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
-        try asking { try verdicts(changes, from: peer, in: index) }
+        try source.asking { try verdicts(changes, from: peer) }
     }
 
     /// Whether a remote that has this revision has the current one here, perhaps as a copy.
@@ -251,16 +239,15 @@ extension ConnectionStore {
         return tree.original(mark) == tree.original(record.revision)
     }
 
-    private func verdicts(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind, in index: Int)
+    private func verdicts(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws -> [ChangeVerdict]
     {
-        let collection = collections[index]
         var marks: [RevisionMark] = []
         // The app's policy is asked outside the transaction, since it may use the database.
         let records = try store.readManyRows { view in
             try changes.map { try view.record($0.documentID, in: collection) }
         }
-        let access = access(to: collection)
+        let access = accessNow
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
             // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
             guard let record, try access?.mayRead(record) ?? true else { return .wanted(ancestors: []) }
@@ -279,12 +266,10 @@ extension ConnectionStore {
                 if let remote, !change.isRemoval {
                     let mark = try record.remoteAncestor(remote)
                     let isMarked = mark == change.revision
-                    if tree == nil { noteEcho(of: change, isMarked: isMarked, in: index) }
+                    if tree == nil { noteEcho(of: change, isMarked: isMarked) }
                     guard !isMarked else { return .alreadyHere }
                     if peer == .hub, let mark, tree?.isAncestor(change.revision, of: mark) == true {
-                        fallenBack[index, default: NameSet(bytes: MarkLedger.namesKept)].insert(
-                            change.documentID
-                        )
+                        fallenBack.insert(change.documentID)
                     }
                     marks.append(RevisionMark(change, announcedBy: peer))
                 }
@@ -299,40 +284,39 @@ extension ConnectionStore {
             }
             return .wanted(ancestors: ancestors.sorted(by: >))
         }
-        try mark(marks, in: index)
+        try mark(marks)
         return verdicts
     }
 
     /// Saves the revisions that the active side's remote is known to have.
-    func mark(_ marks: [RevisionMark], in index: Int) throws {
+    func mark(_ marks: [RevisionMark]) throws {
         // A passive side keeps no marks, and an active one often has nothing new to mark.
         guard let remote, !marks.isEmpty else { return }
-        try marking(index) { transaction in
+        try marking { transaction in
             let sequences = marks.compactMap(\.sequence).sorted()
-            let changed = try transaction.markSynced(sequences, remote: remote, in: collections[index])
+            let changed = try transaction.markSynced(sequences, remote: remote, in: collection)
             for mark in marks where mark.sequence.map({ changed.contains($0) }) ?? true {
                 try transaction.markSynced(
                     mark.documentID,
                     revision: mark.revision,
                     remote: remote,
                     announcedBy: mark.announcedBy,
-                    mayBeOld: mark.mayBeOld || pushedNow[index]?.mayContain(mark.documentID) ?? false,
-                    in: collections[index]
+                    mayBeOld: mark.mayBeOld || pushedNow.mayContain(mark.documentID),
+                    in: collection
                 )
             }
         }
-        ledgers[index].mark(marks.lazy.map(\.documentID))
+        ledger.mark(marks.lazy.map(\.documentID))
     }
 
-    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind, in index: Int)
+    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
-        let collection = collections[index]
-        return try asking {
+        try source.asking {
             let records = try store.readManyRows { view in
                 try proposals.map { try view.record($0.documentID, in: collection) }
             }
-            let access = access(to: collection)
+            let access = accessNow
             return try zip(proposals, records).map { proposal, record in
                 // To the peer, a document that it may not read does not exist.
                 guard let record, try access?.mayRead(record) ?? true else { return .wanted }
@@ -358,22 +342,17 @@ extension ConnectionStore {
         return .conflict(record.revision)
     }
 
-    package func conflicts(in index: Int, after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
-        try asking {
-            if sequence == 0, collections.count > 1 {
-                let numbers =
-                    try inConflict ?? store.readManyRows { try $0.numbers(of: collections, with: .conflict) }
-                inConflict = numbers
-                guard numbers.contains(collections[index].number) else {
-                    return ConflictPage(ids: [], next: nil)
-                }
+    package func conflicts(after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
+        try source.asking {
+            if sequence == 0, try !source.mayHaveConflicts(collection) {
+                return ConflictPage(ids: [], next: nil)
             }
-            let found = try store.read { try $0.conflictedIDs(in: collections[index], after: sequence) }
+            let found = try store.read { try $0.conflictedIDs(in: collection, after: sequence) }
             return ConflictPage(ids: found.ids, next: found.next)
         }
     }
 
-    package func noteLosses(in index: Int) throws(LoveseatError) {
-        try asking { try noteLosses(collections[index]) }
+    package func noteLosses() throws(LoveseatError) {
+        try source.asking { try noteLosses(collection) }
     }
 }

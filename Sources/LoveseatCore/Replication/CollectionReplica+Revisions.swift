@@ -5,27 +5,22 @@ package import LoveseatReplication
 import LoveseatStorage
 
 /// Revisions that are sent and received, and their documents' trees (docs/decisions/0001).
-extension ConnectionStore {
+extension CollectionReplica {
     // MARK: Out
 
-    package func revisions(_ requests: [RevisionRequest], in index: Int) throws(LoveseatError)
-        -> [OutgoingRevision]
-    {
-        try asking {
-            let found = try store.readManyRows { view in try requests.map { try read($0, in: index, view) } }
-            let access = access(to: collections[index])
-            let told = withholding(found, requests, in: index, access)
-            let granted = try granting(told, requests, in: collections[index], access)
-            share(granted, in: index)
+    package func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {
+        try source.asking {
+            let found = try store.readManyRows { view in try requests.map { try read($0, view) } }
+            let access = accessNow
+            let told = withholding(found, requests, access)
+            let granted = try granting(told, requests, in: collection, access)
+            share(granted)
             return granted
         }
     }
 
-    private func read(_ request: RevisionRequest, in index: Int, _ view: StoreReadTransaction) throws
-        -> OutgoingRevision
-    {
-        let collection = collections[index]
-        let kept = read.take(request, of: collection)
+    private func read(_ request: RevisionRequest, _ view: StoreReadTransaction) throws -> OutgoingRevision {
+        let kept = source.recent.take(request, of: collection)
         guard let record = try kept ?? view.record(request.documentID, in: collection) else {
             return .missing
         }
@@ -78,14 +73,13 @@ extension ConnectionStore {
     func withholding(
         _ found: [OutgoingRevision],
         _ requests: [RevisionRequest],
-        in index: Int,
         _ access: CollectionAccess?
     ) -> [OutgoingRevision] {
         zip(requests, found).map { request, outgoing in
             guard case .found(var content) = outgoing, let knowledge = content.knowledge else {
                 return outgoing
             }
-            content.knowledge = sendable(knowledge, of: request.documentID, in: index, access, keeping: nil)
+            content.knowledge = sendable(knowledge, of: request.documentID, access, keeping: nil)
             return .found(content)
         }
     }
@@ -94,11 +88,10 @@ extension ConnectionStore {
     private func sendable(
         _ knowledge: TreeKnowledge,
         of id: String,
-        in index: Int,
         _ access: CollectionAccess?,
         keeping current: RevisionID?
     ) -> TreeKnowledge {
-        let filter = rule(index)?.pushFilter
+        let filter = rule?.pushFilter
         if access == nil, filter == nil { return knowledge }
         let hidden = knowledge.nodes.filter { node in
             if access?.ruling.maySend(node, of: id) == false { return true }
@@ -147,25 +140,22 @@ extension ConnectionStore {
 
     // MARK: In
 
-    package func insert(_ revisions: [IncomingRevision], in index: Int) throws(LoveseatError)
-        -> [InsertResult]
-    {
-        try asking { try accept(revisions, in: index) }
+    package func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
+        try source.asking { try accept(revisions) }
     }
 
-    private func accept(_ revisions: [IncomingRevision], in index: Int) throws -> [InsertResult] {
-        let collection = collections[index]
+    private func accept(_ revisions: [IncomingRevision]) throws -> [InsertResult] {
         let verdicts = try verdicts(on: revisions, in: collection)
-        let asksResolver = rule(index)?.asksResolver ?? false
-        let followed = ledgers[index].followed
+        let asksResolver = rule?.asksResolver ?? false
+        let followed = ledger.followed
         let knowledge = zip(revisions, verdicts).map { revision, verdict in
             revision.knowledge.map { knowledge in
-                var knowledge = filtered(knowledge, of: revision.documentID, in: index)
+                var knowledge = filtered(knowledge, of: revision.documentID)
                 verdict.foreign?.removeDecisions(from: &knowledge)
                 return knowledge
             }
         }
-        let results: [InsertResult] = try marking(index) { transaction in
+        let results: [InsertResult] = try marking { transaction in
             try zip(zip(revisions, knowledge), verdicts).map { arrival, verdict in
                 let (revision, knowledge) = arrival
                 if let refusal = verdict.refusal { return .failed(refusal) }
@@ -204,24 +194,22 @@ extension ConnectionStore {
             }
         }
         let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
-        try forgetFailures(stored, in: index)
-        ledgers[index].mark(stored)
+        try forgetFailures(stored)
+        ledger.mark(stored)
         // Revisions that the peer announces after a newer one than the pushed one are newer, too.
         for (revision, result) in zip(revisions, results) where result == .inserted && !revision.isOutdated {
-            noteNews(of: revision.documentID, in: index)
+            noteNews(of: revision.documentID)
         }
-        return withholding(results, of: revisions, in: index)
+        return withholding(results, of: revisions)
     }
 
     /// Leaves out content that a peer may not read.
-    private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision], in index: Int)
-        -> [InsertResult]
-    {
-        let access = access(to: collections[index])
+    private func withholding(_ results: [InsertResult], of revisions: [IncomingRevision]) -> [InsertResult] {
+        let access = accessNow
         return zip(results, revisions).map { result, revision in
             guard case .outranked(let knowledge, let current) = result else { return result }
             return .outranked(
-                sendable(knowledge, of: revision.documentID, in: index, access, keeping: current),
+                sendable(knowledge, of: revision.documentID, access, keeping: current),
                 current: current
             )
         }
@@ -229,37 +217,30 @@ extension ConnectionStore {
 
     /// A tree without the content that the app's filter does not let in, or that its resolver must be asked about when the pull brings it.
     /// Called outside transactions.
-    func admitted(_ knowledge: TreeKnowledge, of id: String, in index: Int, takesContent: Bool)
-        -> TreeKnowledge
-    {
-        guard takesContent, rule(index)?.asksResolver != true else { return knowledge.keepingBody(of: nil) }
-        return filtered(knowledge, of: id, in: index)
+    func admitted(_ knowledge: TreeKnowledge, of id: String, takesContent: Bool) -> TreeKnowledge {
+        guard takesContent, rule?.asksResolver != true else { return knowledge.keepingBody(of: nil) }
+        return filtered(knowledge, of: id)
     }
 
     /// A tree without content if the app's filter does not let all of it in. Called outside transactions.
-    private func filtered(_ knowledge: TreeKnowledge, of id: String, in index: Int) -> TreeKnowledge {
-        guard rule(index)?.pullFilter != nil else { return knowledge }
+    private func filtered(_ knowledge: TreeKnowledge, of id: String) -> TreeKnowledge {
+        guard rule?.pullFilter != nil else { return knowledge }
         let isAdmitted = knowledge.nodes.allSatisfy { node in
-            FilterCandidate(node, of: id).map { admits($0, isAccessRemoved: false, in: index) } ?? true
+            FilterCandidate(node, of: id).map { admits($0, isAccessRemoved: false) } ?? true
         }
         return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
     }
 
-    package func body(of revision: RevisionID, _ id: String, in index: Int) throws(LoveseatError) -> JSONText?
-    {
-        try asking { try readableBody(of: revision, id, in: collections[index]) }
+    package func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {
+        try source.asking { try readableBody(of: revision, id) }
     }
 
     // MARK: Disagreements
 
-    package func adoptCopy(_ copy: RevisionID, of id: String, parent: RevisionID, in index: Int)
-        throws(LoveseatError)
-    {
+    package func adoptCopy(_ copy: RevisionID, of id: String, parent: RevisionID) throws(LoveseatError) {
         guard let remote else { return impossible("a passive peer sends no copies") }
-        try asking {
-            try marking(index) {
-                try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collections[index])
-            }
+        try source.asking {
+            try marking { try $0.adoptCopy(copy, of: id, parent: parent, remote: remote, in: collection) }
         }
     }
 
@@ -267,11 +248,10 @@ extension ConnectionStore {
         _ knowledge: TreeKnowledge,
         of id: String,
         current: RevisionID,
-        takesContent: Bool,
-        in index: Int
+        takesContent: Bool
     ) throws(LoveseatError) -> Hearing {
-        let told = admitted(knowledge, of: id, in: index, takesContent: takesContent)
-        return try asking { try hear(told, current: current, of: id, in: index, pulls: takesContent) }
+        let told = admitted(knowledge, of: id, takesContent: takesContent)
+        return try source.asking { try hear(told, current: current, of: id, pulls: takesContent) }
     }
 
     /// Stores the tree of a peer with another current revision.
@@ -279,21 +259,20 @@ extension ConnectionStore {
         _ knowledge: TreeKnowledge,
         current: RevisionID,
         of id: String,
-        in index: Int,
         pulls: Bool
     ) throws -> Hearing {
         guard let remote else { return .agrees }
-        let hearing: Hearing = try marking(index) { transaction in
+        let hearing: Hearing = try marking { transaction in
             do {
                 let hearing = try transaction.hear(
                     knowledge,
                     current: current,
                     of: id,
                     remote: remote,
-                    in: collections[index]
+                    in: collection
                 )
                 guard hearing == false else { return .agrees }
-                let record = try transaction.record(id, in: collections[index])
+                let record = try transaction.record(id, in: collection)
                 guard try record?.remoteAncestor(remote) != current else { return .disagrees }
                 let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
                 return !pulls && record.map { theirs.isAncestor($0.revision, of: current) } == true
@@ -308,20 +287,17 @@ extension ConnectionStore {
                 return .lacksContent
             }
         }
-        ledgers[index].mark([id])
+        ledger.mark([id])
         return hearing
     }
 
-    package func meet(_ change: LocalChange, _ state: HubState, in index: Int) throws(LoveseatError)
-        -> Meeting
-    {
-        try asking { try meeting(change, state, in: index) }
+    package func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
+        try source.asking { try meeting(change, state) }
     }
 
-    private func meeting(_ change: LocalChange, _ state: HubState, in index: Int) throws -> Meeting {
+    private func meeting(_ change: LocalChange, _ state: HubState) throws -> Meeting {
         guard let remote else { return .waits(isMarked: true) }
-        let collection = collections[index]
-        return try marking(index) { transaction in
+        return try marking { transaction in
             guard let record = try transaction.record(change.documentID, in: collection),
                 record.revision == change.revision
             else { return .isObsolete }

@@ -1,0 +1,227 @@
+import LoveseatAssertions
+package import LoveseatModel
+package import LoveseatReplication
+import LoveseatStorage
+
+/// One collection of a ``DocumentStore`` as one connection replicates it. The state that the connection's collections share is in
+/// ``DatabaseReplicas``.
+package final class CollectionReplica: Replica {
+    private static let pushedNamesKept = 1_000_000
+
+    let source: DatabaseReplicas
+    let store: DocumentStore
+    let collection: CollectionHandle
+    /// The ID of the active side's checkpoint; empty on the passive side.
+    private let checkpointID: String
+    /// See ``DatabaseReplicas/remote``.
+    let remote: Int?
+    /// The app's settings; nil if there are none.
+    let rule: CollectionRules?
+    /// See ``DatabaseReplicas/access``.
+    let access: PeerAccess?
+    /// Which marks count.
+    var ledger = MarkLedger()
+    /// The documents that this session pushed: lists of the peer may be older than that.
+    private(set) var pushedNow = NameSet(bytes: pushedNamesKept)
+    /// Documents of which a hub now has an older revision than before. It may keep the newer one on a deleted branch, and accept it again
+    /// without making it current.
+    var fallenBack = NameSet(bytes: MarkLedger.namesKept)
+    /// Revisions that the peer announced in this session before it was known to have them; nil while there are none, so that no name is made
+    /// for each pushed document.
+    private var echoed: NameSet?
+    /// The number of times that the peer had taken documents away before a checkpoint: before the last one that was saved, and before the
+    /// one that is on its way to the peer.
+    private var takingsCovered: (stored: Int, begun: Int)?
+    /// The documents that could not be stored when they were pulled.
+    var failed: DocumentSet = []
+
+    init(_ index: Int, of source: DatabaseReplicas) {
+        self.source = source
+        (store, remote, access) = (source.store, source.remote, source.access)
+        collection = source.collections[index]
+        checkpointID = remote == nil ? "" : source.checkpointIDs[index]
+        rule = source.rules.indices.contains(index) ? source.rules[index] : nil
+    }
+
+    package var connections: Int { max(1, store.connectionCount) }
+
+    package var lastSequence: UInt64 { store.lastSequence(collection) }
+
+    // MARK: Checkpoints and marks
+
+    package func checkpoint() throws(LoveseatError) -> StoredCheckpoint {
+        try source.asking {
+            var stored = StoredCheckpoint()
+            guard let remote else { return stored }
+            let id = checkpointID
+            return try store.readRows { view in
+                let marks = try view.marks(of: remote, in: collection)
+                let found = try view.localCheckpointAndUser(id)
+                if marks != nil || found != nil { ledger.foundOlder() }
+                if let marks {
+                    stored.marks =
+                        marks.checkpoint == id
+                        ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
+                }
+                stored.body =
+                    found?.userChanges == source.userChanges
+                    ? found?.body : found.map { Self.withoutPulls($0.body) }
+                let takings = try view.localCheckpoint(takingsKey(remote)).map(Self.number)
+                // Version 0.2.0 recorded for each checkpoint only that there were any.
+                let note = try view.localCheckpoint(coveredKey)
+                let covered = note.map(Self.number) ?? 0
+                stored.wasTakenFrom = takings != nil || note != nil
+                stored.wasTakenFromSince = takings ?? 0 > covered
+                takingsCovered = (stored: covered, begun: covered)
+                return stored
+            }
+        }
+    }
+
+    /// The key of the number of times that a peer took documents of a collection away. Only one replication is told of that, and the state
+    /// of the others becomes outdated, too. The collection is identified by its name, as for the peer and for checkpoints, so the count
+    /// continues if it is created anew.
+    private func takingsKey(_ remote: Int) -> String { "taken/\(remote)/\(collection.name.fullName)" }
+
+    /// The key of the number of those that came before a checkpoint was sent to the peer.
+    private var coveredKey: String { "taken/\(checkpointID)" }
+
+    private static func number(_ note: JSONText) -> Int { JSONElement(note)["number"]?.int ?? 0 }
+
+    private static func note(_ number: Int) -> JSONText {
+        JSONText(canonical: ["number": JSONValue(number)])
+    }
+
+    /// Records, with the purge, that the peer takes documents away. `purges`: whether any of them was here.
+    func noteTaking(purges: Bool, _ transaction: StoreWriteTransaction) throws {
+        // A passive side has no checkpoint that would have to cover it.
+        guard let remote else { return }
+        let key = takingsKey(remote)
+        let before = try transaction.localCheckpoint(key).map(Self.number)
+        if !purges, before != nil { return }
+        try transaction.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
+    }
+
+    /// A checkpoint without its pull: this user may not have the documents that another user pulled.
+    private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {
+        var value = JSONElement(checkpoint).value
+        value["remote"] = nil
+        return JSONText(canonical: value)
+    }
+
+    package func saveCheckpoint(_ body: JSONText, coversMarks: Bool) throws(LoveseatError) {
+        guard let remote else { return impossible("a passive peer saves no checkpoint of its own") }
+        let id = checkpointID
+        try source.asking {
+            try store.write(call: "replication") { transaction in
+                try transaction.saveLocalCheckpoint(id, body, userChanges: source.userChanges)
+                if let covered = takingsCovered, covered.begun > covered.stored {
+                    try transaction.saveLocalCheckpoint(coveredKey, Self.note(covered.begun))
+                    takingsCovered?.stored = covered.begun
+                }
+                let completed = Checkpoint(JSONElement(body)).completed.completeUpTo
+                guard coversMarks, ledger.hasOfferedDoubted(upTo: completed) else {
+                    return try transaction.doubtMarks(of: remote, in: collection)
+                }
+                if ledger.isCovered { try transaction.coverMarks(of: remote, in: collection, by: id) }
+            }
+        }
+    }
+
+    package func retractCheckpoint(_ body: JSONText) throws(LoveseatError) {
+        try source.asking {
+            try store.write(call: "replication", durably: true) { transaction in
+                try transaction.saveLocalCheckpoint(checkpointID, body, userChanges: source.userChanges)
+                if let remote { try transaction.doubtMarks(of: remote, in: collection) }
+            }
+        }
+    }
+
+    package func beginCheckpoint() {
+        ledger.checkpointBegan()
+        guard let remote else { return impossible("a passive peer begins no checkpoint of its own") }
+        // If the number cannot be read, the checkpoint covers fewer removals, and more is compared again.
+        let takings = try? store.readRows { try $0.localCheckpoint(takingsKey(remote)).map(Self.number) }
+        if let takings = takings ?? nil { takingsCovered?.begun = takings }
+    }
+
+    package func believeMarks(_ marks: MarkTrust) {
+        ledger.believe(marks, at: store.lastSequence(collection))
+    }
+
+    package func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError) {
+        try source.asking { try mark(revisions.map { RevisionMark($0) }) }
+        notePushed(revisions)
+    }
+
+    package func peerCheckpoint(_ id: String) throws(LoveseatError) -> PeerCheckpoint? {
+        try source.asking {
+            try store.readRows { try $0.peerCheckpoint(id) }.map {
+                PeerCheckpoint(revision: $0.revision, body: $0.body)
+            }
+        }
+    }
+
+    package func savePeerCheckpoint(_ body: JSONText, as id: String, replacing revision: Int)
+        throws(LoveseatError) -> Int?
+    {
+        try source.asking {
+            try store.write(call: "replication") { transaction in
+                // A checkpoint of a collection that was deleted meanwhile is not valid for the next one of its name.
+                if let gone = source.collections.first(where: { !transaction.contains($0) }) {
+                    throw LoveseatError(.notOpen, "collection \(gone.name) was deleted")
+                }
+                return try transaction.savePeerCheckpoint(id, replacing: revision, body)
+            }
+        }
+    }
+
+    /// Removes marks in doubt from documents that this session does not offer, since they wait for a resolver. Their result is offered as
+    /// if the remote had nothing. Otherwise the session's checkpoint would cover marks that were not verified.
+    func forgetMarks(_ ids: [String]) throws {
+        // A passive side keeps no marks, and of an active one they are rarely in doubt.
+        guard let remote, !ids.isEmpty else { return }
+        try store.write(call: "replication") { transaction in
+            for id in ids { try transaction.forgetMark(id, remote: remote, in: collection) }
+        }
+    }
+
+    /// Writes marks for the remote, and that no checkpoint covers them yet.
+    func marking<T>(_ body: (StoreWriteTransaction) throws -> T) throws -> T {
+        let result = try store.write(call: "replication") { transaction in
+            if let remote { try transaction.noteMarks(of: remote, in: collection, by: checkpointID) }
+            return try body(transaction)
+        }
+        ledger.marksMade()
+        return result
+    }
+
+    private func notePushed(_ revisions: [SyncedRevision]) {
+        if remote == nil { return }
+        for revision in revisions
+        where !(echoed?.contains(Self.name(revision.documentID, revision.revision)) ?? false) {
+            pushedNow.insert(revision.documentID)
+        }
+    }
+
+    /// Remembers that the peer announced the revision that is current here: its later announcements are newer.
+    ///
+    /// `isMarked`: whether the peer was known to have it. If not, its answer to the push may be on its way.
+    func noteEcho(of change: AnnouncedChange, isMarked: Bool) {
+        noteNews(of: change.documentID)
+        if isMarked { return }
+        let echo = Self.name(change.documentID, change.revision)
+        if echoed == nil { echoed = NameSet(bytes: Self.pushedNamesKept) }
+        echoed?.insert(echo)
+    }
+
+    /// Remembers that the peer sent a newer revision than the one that this session pushed.
+    func noteNews(of documentID: String) {
+        // This is called for every document, of which most are not there: looking is quicker than removing.
+        if pushedNow.contains(documentID) { pushedNow.remove(documentID) }
+    }
+
+    private static func name(_ documentID: String, _ revision: RevisionID) -> String {
+        "\(revision.text) \(documentID)"
+    }
+}
