@@ -23,6 +23,10 @@ struct LocalDocumentTests {
                 ["docs": [["_id": "_local/a", "_rev": .string(revision)]]]
             )
             #expect(row.json[0]?["ok"] == nil, "\(revision): \(row.text)")
+            if revision == Self.highest {
+                #expect(row.status == 201)
+                #expect(row.json[0]?["error"] == "bad_request")
+            }
         }
         let kept = try await served.call("GET", "/main/_local/a").json
         #expect(kept["n"] == 1)

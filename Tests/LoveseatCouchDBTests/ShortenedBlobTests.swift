@@ -42,6 +42,7 @@ struct ShortenedBlobTests {
         #expect(!files.isEmpty)
         for file in files {
             let bytes = try Data(contentsOf: file)
+            try FileManager.default.removeItem(at: file)
             try bytes.prefix(length).write(to: file)
         }
     }

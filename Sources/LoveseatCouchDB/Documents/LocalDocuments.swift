@@ -154,12 +154,12 @@ extension CouchDBServer {
     {
         var rows: [JSONValue] = []
         for edit in edits {
-            switch edit.content {
-            case .success(let (base, document)):
+            do {
+                let (base, document) = try edit.content.get()
                 let revision = try await store(edit.id, document, base, keepsRevision: !isNewEdit, entry)
                 guard isNewEdit else { continue }
                 rows.append(["ok": true, "id": .string(edit.id), "rev": .string("0-\(revision)")])
-            case .failure(let error):
+            } catch let error as CouchDBError {
                 let refusal = Self.refusal(for: error, isNewEdit: isNewEdit) ?? error
                 rows.append([
                     "id": .string(edit.id), "error": .string(refusal.error),
