@@ -54,12 +54,12 @@ import Testing
     /// 19094: several clients put the same copy back for ever, since another one's was higher than their own. 11447: a deletion that an outdated announcement
     /// hid was never sent. 12894: a deletion was not offered again when the gateway had gone back to a live ancestor. 16299: the deletion of another document
     /// was put on one that had been deleted itself. 18189: as 666. 603: what came after
-    /// a newer revision than the pushed one was taken for older. The others lost access to documents, and lost the connection before the next checkpoint.
+    /// a newer revision than the pushed one was taken for older. 15698: two clients put what both
+    /// had given up over each other's, without end. The others lost access to documents, and lost the connection before the next checkpoint.
     @Test(
         arguments: [
-            603, 10_081, 10_997, 11_447, 11_739, 12_289, 12_537, 12_894, 14_541, 14_954, 16_235, 16_299,
-            18_189,
-            18_395, 19_094,
+            603, 10_081, 10_997, 11_447, 11_739, 12_289, 12_537, 12_894, 14_541, 14_954, 15_698, 16_235,
+            16_299, 18_189, 18_395, 19_094,
         ] as [UInt64]
     )
     func `histories with backups that once ended badly end well`(_ seed: UInt64) throws {

@@ -36,6 +36,16 @@ import Testing
         #expect(try simulation.run().problems == [])
     }
 
+    /// 2417: as 8240 with one hub. 1696, 3380: each of many clients put what a deletion's author had given up on top of it again,
+    /// until the author gave way.
+    @Test(arguments: [1_696, 2_417, 3_380])
+    func `histories with two hubs in which clients put back what was given up end well`(_ seed: Int) throws {
+        var simulation = Simulation(seed: UInt64(seed))
+        simulation.edits = 60
+        simulation.hubs = 2
+        #expect(try simulation.run().problems == [])
+    }
+
     /// In each of them an edit that repeated an older content was taken for a copy, and something was lost by that.
     @Test(arguments: [1, 66, 71, 80, 157, 169, 177, 249, 296, 1427])
     func `histories in which people write the same again lose nothing`(_ seed: Int) throws {
@@ -63,8 +73,10 @@ import Testing
     /// let an older attempt of a connection outlive its process. In the others the oracle held that somebody knew what nobody could tell:
     /// 8287, and 1178, which takes longer: a hub's own deletion, in whose place another document came. 14113: the author of a deletion purged
     /// what it was told. 18142: a twin of what was purged. 17332: a guest's edit lies on what its host does not let it write any more.
+    /// 6270, 6792, 8240, 8338: a deletion gave way to what its author had given up, when another client put it beside the deletion.
     @Test(arguments: [
-        1_867, 8_287, 8_713, 11_720, 14_113, 16_979, 17_332, 18_142, 18_511, 18_762, 18_777,
+        1_867, 6_270, 6_792, 8_240, 8_287, 8_338, 8_713, 11_720, 14_113, 16_979, 17_332, 18_142, 18_511,
+        18_762, 18_777,
     ])
     func `histories with a hub whose line does not tell all end well`(_ seed: Int) throws {
         var simulation = Simulation(seed: UInt64(seed))

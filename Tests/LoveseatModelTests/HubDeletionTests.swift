@@ -78,4 +78,68 @@ import Testing
         #expect(tree.current?.id == edit)
         #expect(tree.remotes[hub] == old)
     }
+
+    /// Simulator with a hub, seeds 6270, 6792, 8240, 8338; with two, 2417.
+    @Test func `a deletion does not give way to what its author gave up and another client put beside it`()
+        throws
+    {
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        try take([anew], 2, from: .loveseat, in: &tree)
+        tree.insertLocal(deletion, parent: old, flags: .deleted, body: .emptyObject)
+        #expect(tree.closed == [anew])
+        tree.recordMark(of: hub, at: deletion)
+        tree.follow(hub, to: anew)
+        #expect(tree.current?.id == deletion)
+        #expect(tree.remotes[hub] == anew)
+        // The hub's next answer is its line with the copy.
+        try tree.putOnHub(over: anew)
+        #expect(tree.current?.isDeleted == true)
+        #expect(tree.hasCurrent(hub))
+    }
+
+    /// Simulator with two hubs, seeds 1696, 3380: each of many clients put it there once more.
+    @Test(arguments: [(2, false), (3, true)])
+    func `what others put on a hub three times in spite of a deletion gives way here, too`(
+        _ times: Int,
+        _ givesWay: Bool
+    ) throws {
+        var tree = RevisionTree()
+        tree.insertLocal(anew, parent: nil, flags: [], body: body(1))
+        let line = quarrel(times, on: [deletion, old], about: (deletion, old))
+        try take(line, in: &tree)
+        #expect(tree.current?.isDeleted == givesWay)
+        #expect(tree.closed == (givesWay ? [anew] : []))
+    }
+
+    /// Gateway with backups, seed 15698: what a line has between two copies is unknown, and everything else was given up.
+    @Test(arguments: [(3, false), (4, true)])
+    func `a deletion that a hub gets again and again stands in for an unknown content`(
+        _ times: Int,
+        _ standsIn: Bool
+    ) throws {
+        var tree = RevisionTree()
+        try take([anew], 1, from: .loveseat, in: &tree)
+        let gone = RevisionID(generation: 2, digest: [0xAD])
+        let line = quarrel(times, on: [deletion, old], about: (gone, anew))
+        try take(line, in: &tree)
+        tree.giveUp(anew)
+        tree.giveUp(line[0])
+        #expect(tree.lacksCurrentBody)
+        #expect(tree.current?.isDeleted == standsIn)
+    }
+
+    /// A hub's line, newest first, on which copies of a live revision and of a deletion were put in turn.
+    private func quarrel(
+        _ times: Int,
+        on below: [RevisionID],
+        about gone: (deletion: RevisionID, origin: RevisionID)
+    ) -> [RevisionID] {
+        var line = below
+        for _ in 0..<times {
+            line.insert(copyID(anew, anew, over: line[0]), at: 0)
+            line.insert(copyID(gone.deletion, gone.origin, over: line[0]), at: 0)
+        }
+        return line
+    }
 }

@@ -82,8 +82,8 @@ extension RevisionTree {
         let wasHere = hasForgotten(id) || (contains(id) && arrival.sender == .hub && !arrival.mayBeOld)
         let copies = copies(in: arrival)
         let branches = branches
-        let repeats =
-            isNew && arrival.sender == .hub && !arrival.isOutdated && isMarked(before, at: arrival.remote)
+        let isHubsNews = isNew && arrival.sender == .hub && !arrival.isOutdated
+        let isMarked = isMarked(before, at: arrival.remote)
         try addLine(
             arrival.history,
             origin: arrival.origin,
@@ -94,7 +94,8 @@ extension RevisionTree {
         keepTelling(branches)
         if !copies.isEmpty { addCopies(copies) }
         // Another client's copy of our revision may be higher by now, on the line that has arrived.
-        if repeats, let before, current.map({ original($0.id) }) == original(before.id),
+        if isHubsNews, let before, isMarked || hasReturned(before, to: id),
+            current.map({ original($0.id) }) == original(before.id),
             saysNothingNew(before.id, over: id)
         {
             giveWay(before, to: id)
@@ -207,22 +208,36 @@ extension RevisionTree {
     /// A peer that puts another revision on top of it each time knows a deletion that is not known here: the line does not show it.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
-        let mine = (original: original(mine.id), isDeleted: mine.isDeleted)
-        let returns = line(id).count { original($0) == mine.original }
+        let mine = Candidate(original: original(mine.id), node: mine)
+        let returns = returns(of: mine.original, to: id)
         let isLive = nodes[id]?.isDeleted == false
-        // A revision that the deletion's author gave up was put on top of it again, by a peer that cannot know that.
-        if mine.isDeleted, isLive, (1...Self.maximumReturns).contains(returns), wasGivenUp(original(id)) {
-            return
-        }
+        if returns > 0, isPutBack(id, inSpiteOf: mine) { return }
         closed.insert(mine.original)
         if isLive { reopen(original(id)) }
-        if !mine.isDeleted, let current, current.isDeleted, returns < Self.maximumReturns,
+        if !mine.node.isDeleted, let current, current.isDeleted, returns < Self.maximumReturns,
             line(current.id).last?.generation == 1
         {
             closed = before
         } else {
             setYielded(mine.original, true)
         }
+    }
+
+    /// Whether a live revision that the author of a deletion gave up was put beside it, or on top of it, by a peer that cannot know that.
+    private func isPutBack(_ id: RevisionID, inSpiteOf mine: Candidate) -> Bool {
+        mine.node.isDeleted && nodes[id]?.isDeleted == false && wasGivenUp(original(id))
+            && returns(of: mine.original, to: id) <= Self.maximumReturns
+    }
+
+    /// Whether a line shows that a live revision was put there again and again, and that another client did not accept it. This database
+    /// need not have been one of those that did.
+    private func hasReturned(_ node: Node, to id: RevisionID) -> Bool {
+        !node.isDeleted && returns(of: original(node.id), to: id) >= Self.maximumReturns
+    }
+
+    /// How often a line has a revision, as itself or as a copy.
+    func returns(of original: RevisionID, to id: RevisionID) -> Int {
+        line(id).count { self.original($0) == original }
     }
 
     /// Whether a revision was closed by a peer that knew it, and not only by giving way.
@@ -240,7 +255,7 @@ extension RevisionTree {
     }
 
     /// How often one revision is put on a hub's line against a deletion of another document.
-    private static let maximumReturns = 3
+    static let maximumReturns = 3
 
     /// Whether a line skips the generation of the current revision, which its sender had last: then it descends from
     /// the current revision, and the sender has pruned that.
@@ -309,7 +324,8 @@ extension RevisionTree {
         recordMark(of: hub, at: id)
         // Most often the hub goes on from its own line, or our revision is not the one that it had.
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
-            !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id)
+            !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id),
+            !isPutBack(id, inSpiteOf: Candidate(original: original(before.id), node: before))
         else { return }
         var opened = original(id)
         if superseded.contains(opened) {

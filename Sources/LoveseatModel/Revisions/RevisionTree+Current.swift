@@ -31,8 +31,12 @@ extension RevisionTree {
         var shown = candidates.filter { $0.node.body != nil }
         // A revision that was given up stands in for a live one only if it is alive itself.
         if first?.node.isDeleted == false, open(among: shown).isEmpty {
-            // A remote's revision is preferred: no peer puts a revision that was given up on top of that.
-            let held = remotes.values.compactMap { nodes[$0] }.filter { $0.body != nil && !$0.isDeleted }
+            // A remote's revision is preferred: no peer puts a revision that was given up on top of that. A deletion counts if another
+            // client puts it there again and again.
+            let held = remotes.values.compactMap { nodes[$0] }.filter {
+                $0.body != nil
+                    && (!$0.isDeleted || returns(of: original($0.id), to: $0.id) > Self.maximumReturns)
+            }
             if let held = held.max(by: { $0.id < $1.id }) { return held }
             let live = shown.filter { !$0.node.isDeleted }
             if !live.isEmpty { shown = live }
