@@ -288,7 +288,10 @@ let package = Package(
             LoveseatCore LoveseatTesting
             """
         ),
-        tests("LoveseatStorageTests", "LoveseatModel LoveseatText LoveseatStorage LoveseatTesting StoreWriter GRDB"),
+        tests(
+            "LoveseatStorageTests",
+            "LoveseatModel LoveseatText LoveseatStorage LoveseatTesting StoreWriter GRDB"
+        ),
         tests(
             "LoveseatCoreTests",
             """

@@ -11,7 +11,7 @@ import NIOHTTP1
 ///
 /// @unchecked because everything of a simulation runs on the thread that steps its clock.
 final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
-    /// What can happen to a request.
+    /// An accident of a request.
     enum Fate: CaseIterable {
         /// It does not arrive.
         case lostRequest

@@ -26,7 +26,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     private var judged = JudgedState()
     /// Called with the problem when a document cannot be read. A history goes on, and reports it, since a planted mistake may be the cause.
     var onDamage: (String) -> Void = { preconditionFailure($0) }
-    /// What serves peers of another wire; gone when the process dies or its server restarts.
+    /// The server for peers of another wire; gone when the process dies or its server restarts.
     package var service: (any Sendable)?
     private let (blobFolder, options): (String, DocumentStore.Options)
     /// Serves peers that connect; nil while it does not listen.
@@ -202,7 +202,7 @@ package final class SimulatedPeer: @unchecked Sendable {
         }.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
     }
 
-    /// What the revisions of a document say whose bodies are here.
+    /// The contents of a document's revisions whose bodies are here.
     func contents(in collection: Int) throws -> [String: JSONText] {
         var contents: [String: JSONText] = [:]
         try store.read { transaction in

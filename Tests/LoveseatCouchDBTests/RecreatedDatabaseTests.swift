@@ -168,7 +168,11 @@ private final class RecreatingTransport: RemoteTransport {
 
     func prepare(_ runtime: inout ReplicationRuntime) {}
 
-    func execute(_ request: HTTPClientRequest, with client: HTTPClient) async throws -> HTTPClientResponse {
+    func execute(
+        _ request: HTTPClientRequest,
+        with client: @concurrent @Sendable () async throws -> HTTPClient
+    ) async throws -> HTTPClientResponse {
+        let client = try await client()
         if request.method != .GET, request.url.contains(name) {
             let isFirst = isDone.withLock { isDone in
                 defer { isDone = true }

@@ -31,7 +31,10 @@ final class ScriptedTransport: RemoteTransport {
 
     func prepare(_ runtime: inout ReplicationRuntime) { FaultyTransport(seed: 1).prepare(&runtime) }
 
-    func execute(_ request: HTTPClientRequest, with client: HTTPClient) async throws -> HTTPClientResponse {
+    func execute(
+        _ request: HTTPClientRequest,
+        with client: @concurrent @Sendable () async throws -> HTTPClient
+    ) async throws -> HTTPClientResponse {
         let sent = Request(method: request.method.rawValue, url: request.url, headers: request.headers)
         let number = log.withLock { log in
             log.append(sent)

@@ -14,6 +14,23 @@ struct AccessGateTests {
         }
     }
 
+    /// How many are inside at once.
+    private final class Inside: Sendable {
+        private struct Count {
+            var now = 0
+            var most = 0
+        }
+        private let count = Mutex(Count())
+        var most: Int { count.withLock { $0.most } }
+        func leave() { count.withLock { $0.now -= 1 } }
+        func enter() {
+            count.withLock { count in
+                count.now += 1
+                count.most = max(count.most, count.now)
+            }
+        }
+    }
+
     @Test func `as many are inside as there are places`() {
         let gate = AccessGate(places: 2)
         #expect(gate.tryEnter())
@@ -168,14 +185,14 @@ struct AccessGateTests {
     @Test func `turns run one after the other, and those that wait block no thread`() async throws {
         let (gate, lane) = (AccessGate(places: 1), Self.lane())
         #expect(gate.tryEnter())
-        let inside = Mutex((now: 0, most: 0))
+        let inside = Inside()
         let count = try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<200 {
                 group.addTask {
                     try await Turn(at: gate, within: nil, then: { lane }).run { _, _ in
-                        inside.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
+                        inside.enter()
                         defer {
-                            inside.withLock { $0.now -= 1 }
+                            inside.leave()
                             gate.leave()
                         }
                         return 1
@@ -186,7 +203,7 @@ struct AccessGateTests {
             return try await group.reduce(0, +)
         }
         #expect(count == 200)
-        #expect(inside.withLock { $0.most } == 1)
+        #expect(inside.most == 1)
         #expect(gate.tryEnter())
     }
 

@@ -107,7 +107,8 @@ package final class DatabaseReplicas: ReplicaSource {
     /// Whether a collection may have documents in conflict. Of many collections most have none, which one look at all of them shows.
     func mayHaveConflicts(_ collection: CollectionHandle) throws -> Bool {
         if collections.count <= 1 { return true }
-        let numbers = try inConflict ?? store.readManyRows { try $0.numbers(of: collections, with: .conflict) }
+        let numbers =
+            try inConflict ?? store.readManyRows { try $0.numbers(of: collections, with: .conflict) }
         inConflict = numbers
         return numbers.contains(collection.number)
     }

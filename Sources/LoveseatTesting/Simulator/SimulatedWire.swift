@@ -9,12 +9,8 @@ package protocol SimulatedWire: Sendable {
     /// The same wire without the mistake.
     var withoutMistake: any SimulatedWire { get }
 
-    /// Begins a connection to a peer.
-    ///
-    /// - Parameters:
-    ///   - faults: To how many of the requests something happens.
-    ///   - seed: Decides what happens, and when.
-    ///   - trace: Takes a line for each event.
+    /// Begins a connection to a peer. `faults`: to how many of the requests something happens. `seed` decides what happens, and when.
+    /// `trace` takes a line for each event.
     func link(
         to target: SimulatedPeer,
         _ runtime: SimulatedRuntime,
