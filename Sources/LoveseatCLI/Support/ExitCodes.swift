@@ -55,8 +55,9 @@ extension LoveseatError {
 extension Database {
     /// Creates a query, and throws `notFound` if it names a collection that does not exist.
     func query(_ text: String) throws -> Query {
-        do throws(LoveseatError) { return try createQuery(text) } catch
-            where error.code == .invalidQuery && error.message.hasPrefix("No such collection: ")
-        { throw LoveseatError(.notFound, error.message) }
+        do throws(LoveseatError) { return try createQuery(text) } catch {
+            let isUnknown = error.code == .invalidQuery && error.message.hasPrefix("No such collection: ")
+            throw isUnknown ? LoveseatError(.notFound, error.message) : error
+        }
     }
 }
