@@ -14,12 +14,13 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
     case forgetFailure
     /// The server says that it lacks nothing.
     case claimToHaveRevisions
-    /// The checkpoint that the server keeps is ahead of what was pulled.
-    case skipCheckpoint
-    /// A revision is served with the content that another revision of the document had.
+    /// A revision is served with other content than it has.
     case serveOldContent
-    /// An attachment is served with the content of another one.
-    case serveOldStub
+    /// The server does not say that it was started again.
+    case hideRestart
+
+    /// The world without which the mistake cannot show.
+    private var world: SimulatedWorld? { self == .hideRestart ? .power : nil }
 
     /// Plants the mistake in one history after another.
     ///
@@ -31,6 +32,7 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
         for seed in seeds {
             var simulation = Simulation(seed: seed)
             configure(&simulation)
+            if let world { simulation.worlds.insert(world) }
             simulation.wire = SimulatedHTTPWire(planting: self)
             guard try !simulation.run().problems.isEmpty else { continue }
             simulation.wire = SimulatedHTTPWire()
@@ -40,10 +42,66 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
     }
 
     /// Changes a request before the server gets it.
-    func change(_ call: inout SimulatedCall, _ dice: inout SeededGenerator) {}
+    func change(_ call: inout SimulatedCall, _ dice: inout SeededGenerator) {
+        guard [.acknowledgeEarly, .forgetFailure].contains(self), call.endpoint == "_bulk_docs",
+            dice.chance(0.3)
+        else { return }
+        guard var body = try? JSONValue(parsing: String(decoding: call.body, as: UTF8.self)),
+            let documents = body["docs"]?.array,
+            !documents.isEmpty
+        else { return }
+        body["docs"] = .array(self == .acknowledgeEarly ? [] : Array(documents.dropLast()))
+        call.body = JSONText(canonical: body).bytes
+    }
 
     /// Changes an answer; returns whether it did.
     func change(_ answer: inout SimulatedAnswer, of call: SimulatedCall, _ dice: inout SeededGenerator)
         -> Bool
-    { false }
+    {
+        if self == .hideRestart {
+            answer.headers.removeAll { $0.name.lowercased() == "loveseat-start" }
+            return true
+        }
+        guard answer.status == 200, dice.chance(0.3),
+            var body = try? JSONValue(parsing: String(decoding: answer.body, as: UTF8.self))
+        else {
+            return false
+        }
+        let rows = body["results"]?.array ?? []
+        switch (self, call.endpoint) {
+        case (.claimToHaveRevisions, "_revs_diff"): body = [:]
+        case (.leaveBranchOut, "_changes"):
+            body["results"] = .array(
+                rows.map { row in
+                    var row = row
+                    if let changes = row["changes"]?.array, changes.count > 1 {
+                        row["changes"] = .array(Array(changes.prefix(1)))
+                    }
+                    return row
+                }
+            )
+        case (.believeCutList, "_changes") where rows.count > 1:
+            body["results"] = .array(Array(rows.prefix(rows.count / 2)))
+        case (.serveOldContent, "_bulk_get"):
+            body["results"] = .array(
+                rows.map { row in
+                    guard var documents = row["docs"]?.array, documents.first?["ok"] != nil else {
+                        return row
+                    }
+                    var row = row
+                    documents[0]["ok"]?["n"] = -1
+                    row["docs"] = .array(documents)
+                    return row
+                }
+            )
+        default: return false
+        }
+        answer.body = JSONText(canonical: body).bytes
+        return true
+    }
+}
+
+extension SimulatedCall {
+    /// The last part of the path.
+    fileprivate var endpoint: Substring { target.prefix { $0 != "?" }.split(separator: "/").last ?? "" }
 }

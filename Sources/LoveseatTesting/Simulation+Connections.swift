@@ -141,7 +141,9 @@ extension SimulationRun {
         report.revisionsSent += connection.revisionsSent
         let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
         if connection.hasLeftTimers { report.problems.append("a driver left timers behind") }
-        if let failure = connection.failure, !isDisturbed, !simulation.isPlanted {
+        if let failure = connection.failure, !isDisturbed, !simulation.isPlanted,
+            !isCaused(failure, connection)
+        {
             report.problems.append("a session failed: \(failure)")
         }
         if worlds.contains(.verdicts) { judgeVersions() }

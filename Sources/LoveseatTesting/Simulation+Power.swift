@@ -45,11 +45,14 @@ extension SimulationRun {
 
     private func losePower(_ peer: SimulatedPeer) {
         trace("power loss \(peer.index)")
+        restart(peer) { try peer.losePower(oracle) }
+    }
+
+    /// Crashes a peer and starts it again with less than it had.
+    func restart(_ peer: SimulatedPeer, _ start: () throws -> Void) {
         let before = soleRevisions(of: peer)
         crash(peer)
-        do { try peer.losePower(oracle) } catch {
-            report.problems.append("a restart failed: \(error)")
-        }
+        do { try start() } catch { report.problems.append("a restart failed: \(error)") }
         let after = soleRevisions(of: peer)
         // A second deletion of a deleted document is lost too, although nothing looks different.
         for (key, revision) in before where after[key] != revision {

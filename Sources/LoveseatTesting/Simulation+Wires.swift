@@ -15,6 +15,7 @@ extension SimulationRun {
 
     func scheduleWires() {
         if simulation.wire == nil { return }
+        scheduleBackups()
         // Each of these replications ends by itself.
         for edge in edges where foreignEdges.contains(edge) {
             for _ in 0..<wireDice.int(2...8) {
@@ -38,9 +39,14 @@ extension SimulationRun {
         } catch { report.problems.append("a database cannot be read: \(error)") }
     }
 
+    /// Whether somebody on the way refused a request, which ends a session: it is not for the client to try again.
+    func isCaused(_ failure: LoveseatError, _ connection: SimulatedConnection) -> Bool {
+        connection.plan.httpFaults > 0 && [10_401, 10_404].contains(failure.code.value)
+    }
+
     /// Compares leaves, and what equal revisions say.
     func compareWires() throws {
-        if mayDisagree { return }
+        if mayDisagree || (!report.problems.isEmpty && !simulation.isPlanted) { return }
         for collection in peers[0].collections.indices {
             var contents: [String: (peer: Int, body: JSONText)] = [:]
             for peer in peers {
@@ -64,11 +70,46 @@ extension SimulationRun {
                     {
                         continue
                     }
+                    if simulation.isVerbose { account(of: id, in: collection) }
                     report.problems.append(
                         "\(collection)/\(id): peer 0 has the leaves \(first), peer \(peer.index) \(try peer.leaves(id, in: collection))"
                     )
                 }
             }
+        }
+    }
+
+    private func account(of id: String, in collection: Int) {
+        print(oracle.account(of: "\(collection)/\(id)"))
+        for peer in peers {
+            print("peer \(peer.index) knows", peer.tree(id, in: collection)?.description ?? "nothing")
+        }
+    }
+
+    // MARK: Backups
+
+    /// Puts peers back to what they were some time ago.
+    func scheduleBackups() {
+        if !simulation.restoresBackups { return }
+        for _ in 0..<wireDice.int(1...3) {
+            let peer = wireDice.int(0...peers.count - 1)
+            let (time, delay) = (wireDice.int(0...18_000), wireDice.int(500...6_000))
+            clock.schedule(after: time) { [unowned self] in
+                do {
+                    let (store, knowledge) = (try peers[peer].store.snapshot(), oracle.knowledge(of: peer))
+                    clock.schedule(after: delay) { [unowned self] in putBack(peers[peer], store, knowledge) }
+                } catch { report.problems.append("a backup failed: \(error)") }
+            }
+        }
+    }
+
+    private func putBack(_ peer: SimulatedPeer, _ store: StoreSnapshot, _ knowledge: EditOracle.Knowledge) {
+        if isQuiescing { return }
+        trace("backup \(peer.index)")
+        restart(peer) {
+            try peer.reopen(store)
+            oracle.forgot(peer.index, allBut: knowledge)
+            if peer.durable != nil { try peer.sync(oracle) }
         }
     }
 }

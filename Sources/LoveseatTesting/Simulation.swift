@@ -30,6 +30,8 @@ public struct Simulation: Sendable {
     public var repeatsContents: Bool
     /// Prints every event.
     public var isVerbose = false
+    /// Puts peers of another wire back to backups of themselves.
+    package var restoresBackups = false
     /// Another wire, which most links speak; nil for none.
     package var wire: (any SimulatedWire)?
 
@@ -129,8 +131,6 @@ final class SimulationRun: @unchecked Sendable {
     var foreignEdges: Set<Edge> = []
     /// For links of another wire, and what happens on them.
     var wireDice: SeededGenerator
-    /// Earlier states of peers, and what each knew then.
-    var backups: [(peer: Int, store: StoreSnapshot, knowledge: EditOracle.Knowledge)] = []
     /// Peers beside the others, which see only a part of what their host has.
     var guests: [SimulatedGuest] = []
     /// Documents made in collections that were made anew.

@@ -7,6 +7,7 @@ import LoveseatCouchDBTesting
 extension SimulateCommand {
     /// Lets most links speak CouchDB's wire. `fault`: the mistake that is planted.
     func useCouchDB(_ simulation: inout Simulation, planting fault: String?) throws {
+        simulation.restoresBackups = backups
         simulation.wire = SimulatedHTTPWire(
             planting: try fault.map { name in
                 guard let fault = PlantedHTTPFault(rawValue: name) else {

@@ -53,7 +53,7 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
     var couchdb = false
 
-    @Flag(help: "Put the gateway back to backups of itself.")
+    @Flag(help: "Put the gateway, or the peers of --couchdb, back to backups of themselves.")
     var backups = false
 
     @Flag(help: "Run every history twice, and check that both runs are the same, event for event.")
