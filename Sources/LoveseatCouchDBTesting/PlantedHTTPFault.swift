@@ -43,9 +43,11 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
 
     /// Changes a request before the server gets it.
     func change(_ call: inout SimulatedCall, _ dice: inout SeededGenerator) {
+        // Other faults change answers only, and not every request is changed.
         guard [.acknowledgeEarly, .forgetFailure].contains(self), call.endpoint == "_bulk_docs",
             dice.chance(0.3)
         else { return }
+        // The wire may have cut the body.
         guard var body = try? JSONValue(parsing: String(decoding: call.body, as: UTF8.self)),
             let documents = body["docs"]?.array,
             !documents.isEmpty

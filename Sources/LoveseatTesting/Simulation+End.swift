@@ -160,7 +160,7 @@ extension SimulationRun {
                 body: left?.body
             )
             guard let finding else { continue }
-            // What is made anew after a purge has the name of what others deleted, and CouchDB's wire cannot tell them apart.
+            // A document that is made anew after a purge has the revision ID of one that others deleted, and CouchDB's wire cannot tell them apart.
             if simulation.wire != nil, purgedKeys.contains("\(collection)/\(id)") { continue }
             report.problems.append(finding)
             guard simulation.isVerbose else { continue }
