@@ -349,6 +349,10 @@ actor CouchDBSession: Replication {
             }
             // Documents that were sent to the former database are not in the new one.
             if try await isRecreated(lane) { return beginAnew() }
+            // The acknowledged revisions may be lost. The next session goes on from the checkpoint that both sides still have.
+            if client.hasRestarted {
+                return end("the peer was started again: what it may have lost is compared again")
+            }
             try lane.replica.saveCheckpoint(checkpoint.json(time: time), coversMarks: true)
             lane.checkpoint.isAlone = checkpoint.isAlone
             lane.saved = checkpoint
@@ -376,10 +380,12 @@ actor CouchDBSession: Replication {
 
     /// Ends the session, so that the next one compares everything.
     private func beginAnew() {
-        lost = LoveseatError(
-            .webSocketAbnormalClose,
-            "the peer's database was made anew, or lost its checkpoint: all is compared again"
-        )
+        end("the peer's database was made anew, or lost its checkpoint: all is compared again")
+    }
+
+    /// Ends the session without saving how far it is.
+    private func end(_ reason: String) {
+        lost = LoveseatError(.webSocketAbnormalClose, reason)
         work?.cancel()
     }
 }

@@ -40,6 +40,9 @@ package final class RemoteClient: Sendable {
         var isShutDown = false
         var pace = RequestPace()
         var isGateway = false
+        /// Which start of the server answered first; nil if it does not say so.
+        var start: String?
+        var hasRestarted = false
     }
 
     private let state = Mutex(State())
@@ -74,6 +77,9 @@ package final class RemoteClient: Sendable {
 
     /// Whether an answer came from a Sync Gateway, whose own protocol is another one.
     package var isGateway: Bool { state.withLock { $0.isGateway } }
+
+    /// Whether the server was started again since the first answer. It may have lost what it had acknowledged before.
+    var hasRestarted: Bool { state.withLock { $0.hasRestarted } }
 
     // MARK: Requests
 
@@ -241,6 +247,7 @@ package final class RemoteClient: Sendable {
                     try await client(for: target).execute(outgoing, deadline: Self.deadline)
                 }
             if sendsCredentials { keepCookies(response.headers, of: target) }
+            noteStart(response.headers, of: target)
             // Some of its answers do not say so.
             if response.headers.first(name: "Server")?.hasPrefix("Couchbase Sync Gateway") ?? false {
                 state.withLock { $0.isGateway = true }
@@ -251,6 +258,17 @@ package final class RemoteClient: Sendable {
                 body: response.body
             )
         } catch { throw LoveseatError(http: error, target) }
+    }
+
+    private func noteStart(_ headers: HTTPHeaders, of target: WebSocketAddress) {
+        // Other servers do not say it, and one to which this one redirects has starts of its own.
+        guard let start = headers.first(name: CouchDBServer.startHeader), target.host == address.host,
+            target.port == address.port
+        else { return }
+        state.withLock { state in
+            if let first = state.start, !first.isExactly(start) { state.hasRestarted = true }
+            state.start = state.start ?? start
+        }
     }
 
     private func headers(

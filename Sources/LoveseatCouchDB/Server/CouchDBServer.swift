@@ -61,6 +61,10 @@ final class CouchDBServer: Sendable {
     let inlineBudget: BodyBudget
     /// The listener's identity, by which clients recognise it.
     let uuid: String
+    /// The name of the header that says which start of the listener answers.
+    static let startHeader = "Loveseat-Start"
+    /// Another text at each start of the listener. What a client was told before a start may have been lost with the power.
+    private let start = (0..<16).map { _ in UInt8.random(in: 0...255) }.hexadecimalText
 
     init(
         databases: Databases,
@@ -158,6 +162,7 @@ final class CouchDBServer: Sendable {
 
     private func finish(_ reply: inout Reply, _ request: Request) {
         reply.headers.append((name: "Server", value: Self.product))
+        reply.headers.append((name: Self.startHeader, value: start))
         if reply.header("Cache-Control") == nil {
             reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
         }
