@@ -40,7 +40,7 @@ package final class RemoteClient: Sendable {
         var isShutDown = false
         var pace = RequestPace()
         var isGateway = false
-        /// Which start of the server answered first; nil if it does not say so.
+        /// The start of the server that answered first; nil if it does not say so.
         var start: String?
         var hasRestarted = false
     }
