@@ -98,7 +98,7 @@ struct EachTableTests {
                 db,
                 sql: """
                     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
-                    SELECT e.body FROM n, ls_each('{"a":[' || i || ',' || (i * 2) || ']}', '.a') e
+                    SELECT e.body FROM n, ls_each('{"a":[' || n.i || ',' || (n.i * 2) || ']}', '.a') e
                     """
             )
         }
