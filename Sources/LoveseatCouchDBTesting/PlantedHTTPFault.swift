@@ -4,7 +4,7 @@ package import LoveseatTesting
 /// A mistake that a peer of CouchDB's wire, or something between two peers, could make. The simulator must notice every one of them;
 /// otherwise its findings about the others are worth nothing.
 package enum PlantedHTTPFault: String, CaseIterable, Sendable {
-    /// The list of changes names one leaf of a document that has several.
+    /// The list of changes leaves the first leaf of a document out that has several.
     case leaveBranchOut
     /// The list of changes ends early, and claims to be whole: what a client does that believes a cut answer.
     case believeCutList
@@ -77,7 +77,7 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
                 rows.map { row in
                     var row = row
                     if let changes = row["changes"]?.array, changes.count > 1 {
-                        row["changes"] = .array(Array(changes.prefix(1)))
+                        row["changes"] = .array(Array(changes.dropFirst()))
                     }
                     return row
                 }

@@ -17,7 +17,7 @@ extension SimulationRun {
         }
         do {
             switch kind {
-            case 0 where !worlds.contains(.power):
+            case 0 where !worlds.contains(.power) && !neverPurges:
                 if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
                     hasPurged = true
                     purgedKeys.insert(key)

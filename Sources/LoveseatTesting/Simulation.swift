@@ -129,6 +129,8 @@ final class SimulationRun: @unchecked Sendable {
     var addresses: [Edge: String] = [:]
     /// The links that speak another wire.
     var foreignEdges: Set<Edge> = []
+    /// Nobody purges: a purge makes everybody begin anew in the end, which hides what checkpoints leave out by mistake.
+    var neverPurges: Bool { simulation.wire != nil && simulation.seed % 4 != 0 }
     /// For links of another wire, and what happens on them.
     var wireDice: SeededGenerator
     /// Peers beside the others, which see only a part of what their host has.
@@ -197,7 +199,7 @@ final class SimulationRun: @unchecked Sendable {
                 collections: names,
                 blobFolder: "\(folder)/\(index)",
                 seed: generator.next(),
-                revisionDepth: extras.pick([RevisionTree.maximumDepth, RevisionTree.maximumDepth, 4]),
+                revisionDepth: drawnDepth(),
                 omissions: simulation.fault?.omissions ?? [],
                 runsTasksInPlace: simulation.wire != nil
             )
@@ -215,6 +217,12 @@ final class SimulationRun: @unchecked Sendable {
         try makeGuests(names)
         drawWires()
         drawVerdicts()
+    }
+
+    /// Peers of CouchDB's wire cannot tell that a leaf was edited if the history between was cut off.
+    private func drawnDepth() -> Int {
+        let depth = extras.pick([RevisionTree.maximumDepth, RevisionTree.maximumDepth, 4])
+        return simulation.wire == nil ? depth : RevisionTree.maximumDepth
     }
 
     private func makeHubs(_ names: [CollectionName]) throws {

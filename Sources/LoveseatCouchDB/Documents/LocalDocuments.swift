@@ -19,6 +19,7 @@ extension CouchDBServer {
     func localDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
         case "PUT":
+            try requireStart(exchange)
             return try await withBody(exchange) { bytes in
                 let document = try IncomingDocument(
                     try Self.localRevision(in: try await self.parsed(bytes, exchange)).1
@@ -36,6 +37,11 @@ extension CouchDBServer {
             return .json(200, ["ok": true, "id": .string(id), "rev": "0-0"])
         default: return try getLocal(id, entry, exchange)
         }
+    }
+
+    /// Refuses the checkpoint of a client that does not know yet that the listener was started again: it would confirm what may be lost.
+    private func requireStart(_ exchange: Exchange) throws(CouchDBError) {
+        if let known = exchange.header(Self.startHeader), !known.isExactly(start) { throw .conflict }
     }
 
     private func getLocal(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) throws -> Reply {

@@ -329,6 +329,7 @@ actor CouchDBSession: Replication {
         lane.lastSave = now
         defer { lane.isSaving = false }
         if await hasLostCheckpoint(lane) { return beginAnew() }
+        if client.hasRestarted { return endAfterRestart() }
         var checkpoint = lane.checkpoint
         let time = runtime.unixTime() / 1_000
         lane.replica.beginCheckpoint()
@@ -350,13 +351,12 @@ actor CouchDBSession: Replication {
             // Documents that were sent to the former database are not in the new one.
             if try await isRecreated(lane) { return beginAnew() }
             // The acknowledged revisions may be lost. The next session goes on from the checkpoint that both sides still have.
-            if client.hasRestarted {
-                return end("the peer was started again: what it may have lost is compared again")
-            }
+            if client.hasRestarted { return endAfterRestart() }
             try lane.replica.saveCheckpoint(checkpoint.json(time: time), coversMarks: true)
             lane.checkpoint.isAlone = checkpoint.isAlone
             lane.saved = checkpoint
         } catch {
+            if client.hasRestarted { return endAfterRestart() }
             hooks.report(.checkpointNotSaved(Self.failure(of: error)))
         }
     }
@@ -381,6 +381,11 @@ actor CouchDBSession: Replication {
     /// Ends the session, so that the next one compares everything.
     private func beginAnew() {
         end("the peer's database was made anew, or lost its checkpoint: all is compared again")
+    }
+
+    /// Ends the session, so that the next one goes on from what both sides still have.
+    private func endAfterRestart() {
+        end("the peer was started again: what it may have lost is compared again")
     }
 
     /// Ends the session without saving how far it is.

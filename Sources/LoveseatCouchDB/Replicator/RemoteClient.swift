@@ -260,11 +260,14 @@ package final class RemoteClient: Sendable {
         } catch { throw LoveseatError(http: error, target) }
     }
 
+    /// Whether an address is that of the server itself, and not of one to which it redirects.
+    private func isOwn(_ target: WebSocketAddress) -> Bool {
+        target.host == address.host && target.port == address.port
+    }
+
     private func noteStart(_ headers: HTTPHeaders, of target: WebSocketAddress) {
         // Other servers do not say it, and one to which this one redirects has starts of its own.
-        guard let start = headers.first(name: CouchDBServer.startHeader), target.host == address.host,
-            target.port == address.port
-        else { return }
+        guard isOwn(target), let start = headers.first(name: CouchDBServer.startHeader) else { return }
         state.withLock { state in
             if let first = state.start, !first.isExactly(start) { state.hasRestarted = true }
             state.start = state.start ?? start
@@ -279,6 +282,9 @@ package final class RemoteClient: Sendable {
     ) -> HTTPHeaders {
         var headers: HTTPHeaders = ["User-Agent": "Loveseat", "Accept": request.accept]
         if let type = request.contentType { headers.add(name: "Content-Type", value: type) }
+        if isOwn(target), let start = state.withLock({ $0.start }) {
+            headers.add(name: CouchDBServer.startHeader, value: start)
+        }
         guard sendsCredentials else { return headers }
         let text =
             authorizes ? login.authorization(method: request.method.rawValue, target: target.target) : nil

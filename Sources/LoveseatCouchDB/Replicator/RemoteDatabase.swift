@@ -94,6 +94,8 @@ package final class RemoteDatabase: Sendable {
                 let request = RemoteRequest.saveCheckpoint(id, body, replacing: revision)
                 return try await json(request, "_local", limit: 1 << 20)["rev"]?.string
             } catch let failure as RemoteFailure where failure.status == 409 {
+                // It lost the copy that was saved before, and with it what that one confirmed. A newer copy must not confirm it again.
+                if client.hasRestarted { throw failure }
                 revision = try await checkpoint(id)?["_rev"]?.string
             }
         }

@@ -64,7 +64,7 @@ final class CouchDBServer: Sendable {
     /// The name of the header that says which start of the listener answers.
     static let startHeader = "Loveseat-Start"
     /// Another text at each start of the listener. What a client was told before a start may have been lost with the power.
-    private let start = (0..<16).map { _ in UInt8.random(in: 0...255) }.hexadecimalText
+    let start = (0..<16).map { _ in UInt8.random(in: 0...255) }.hexadecimalText
 
     init(
         databases: Databases,
