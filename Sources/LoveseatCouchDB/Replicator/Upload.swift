@@ -9,7 +9,7 @@ import NIOCore
 package struct Upload: Sendable {
     fileprivate enum Piece: Sendable {
         case bytes([UInt8])
-        case blob(BlobDigest, length: Int)
+        case blob(BlobDigest)
         case base64(BlobDigest, inflates: Bool)
     }
 
@@ -26,7 +26,7 @@ package struct Upload: Sendable {
             switch piece {
             case .bytes(let bytes): .bytes(bytes)
             case .content(.text(let bytes), _): .bytes(bytes)
-            case .content(.blob(let digest), let length): .blob(digest, length: length)
+            case .content(.blob(let digest), _): .blob(digest)
             }
         }
     }
@@ -57,11 +57,10 @@ package struct Upload: Sendable {
     }
 
     private struct Reader: AsyncIteratorProtocol {
-        private static let size = 256 << 10
-
         private var pieces: ArraySlice<Piece>
         private let blobs: BlobFiles
-        private var offset = 0
+        private var isSent = false
+        private var blob: BlobReader?
         private var base64: Base64Reader?
 
         init(_ pieces: ArraySlice<Piece>, _ blobs: BlobFiles) { (self.pieces, self.blobs) = (pieces, blobs) }
@@ -70,20 +69,11 @@ package struct Upload: Sendable {
             while let piece = pieces.first {
                 let bytes: [UInt8]?
                 switch piece {
-                case .bytes(let all): bytes = offset == 0 ? all : nil
-                case .blob(let digest, let length):
-                    let read = try blobs.read(
-                        digest,
-                        from: UInt64(offset),
-                        count: min(Self.size, length - offset)
-                    )
-                    guard !read.isEmpty || offset == length else {
-                        throw LoveseatError(
-                            .corruptData,
-                            "blob \(digest) is shorter than it was: run `check`"
-                        )
-                    }
-                    bytes = read.isEmpty ? nil : read
+                case .bytes(let all): bytes = isSent ? nil : all
+                case .blob(let digest):
+                    var reader = try blob ?? BlobReader(digest, inflates: false, blobs)
+                    bytes = try reader.next()
+                    blob = reader
                 case .base64(let digest, let inflates):
                     var reader = try base64 ?? Base64Reader(digest, inflates: inflates, blobs)
                     bytes = try reader.next()
@@ -91,10 +81,10 @@ package struct Upload: Sendable {
                 }
                 guard let bytes else {
                     pieces.removeFirst()
-                    (offset, base64) = (0, nil)
+                    (isSent, blob, base64) = (false, nil, nil)
                     continue
                 }
-                offset += max(bytes.count, 1)
+                isSent = true
                 if !bytes.isEmpty { return ByteBuffer(bytes: bytes) }
             }
             return nil
