@@ -284,7 +284,8 @@ extension CouchDBServer {
         }
     }
 
-    private static func revisionLists(_ body: JSONElement) throws -> [(String, [RevisionID])] {
+    /// The revisions in a body that names some of each document.
+    static func revisionLists(_ body: JSONElement) throws -> [(String, [RevisionID])] {
         var lists: [(String, [RevisionID])] = []
         lists.reserveCapacity(body.count)
         for (id, list) in body.members {

@@ -12,19 +12,9 @@ extension CouchDBServer {
         guard body.count <= 100 else {
             throw CouchDBError.badRequest("Exceeded maximum number of documents.")
         }
-        var wanted: [(String, [RevisionID])] = []
-        for (id, list) in body.members {
-            guard list.kind == .array else { throw CouchDBError.badRequest("Invalid list of revisions") }
-            var revisions: [RevisionID] = []
-            for item in list.items {
-                guard let text = item.string else { throw CouchDBError.invalidRevision }
-                revisions.append(try RevisionText.parse(text))
-            }
-            wanted.append((id, revisions))
-        }
-        let todo = wanted
+        let wanted = try Self.revisionLists(body)
         let purged = try await entry.store.writeFromTask(within: nil) { transaction in
-            try todo.map { id, revisions in
+            try wanted.map { id, revisions in
                 (id, try transaction.purgeBranches(revisions, of: id, in: entry.handle))
             }
         }
