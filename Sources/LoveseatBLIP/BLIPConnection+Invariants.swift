@@ -1,8 +1,10 @@
 import LoveseatAssertions
 
-/// The conditions that hold between two frames, whatever the peer sends. Builds with `LOVESEAT_CHECKED` check them after each frame.
+/// The conditions that hold between two frames, whatever the peer sends. Builds with `LOVESEAT_CHECKED` check them after each frame, or
+/// less often the more messages there are.
 extension BLIPConnection {
     func checkInvariants() {
+        if !invariantPace.isDue(holding: requests.count + responses.count + awaited.count) { return }
         checkIncoming()
         checkOutgoing()
     }

@@ -86,6 +86,7 @@ package final class BLIPConnection {
     /// Requests whose answers are urgent because the requests were.
     private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
+    var invariantPace = InvariantPace()
 
     /// `spill`: takes the bodies that are too much for memory; without it they stay there. `deflater` and `checksum`: replace zlib's.
     package init(

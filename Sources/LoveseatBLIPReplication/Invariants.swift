@@ -2,10 +2,15 @@ import LoveseatAssertions
 import LoveseatModel
 import LoveseatReplication
 
-/// The conditions that hold between two events of a session, whatever the peer does. Builds with `LOVESEAT_CHECKED` check them each time.
+/// The conditions that hold between two events of a session, whatever the peer does. Builds with `LOVESEAT_CHECKED` check them, less often the
+/// more there is to check.
 extension ReplicationSession {
-    func checkInvariants() {
+    mutating func checkInvariants() {
         if phase == .over { return }
+        let entries = collections.touched.reduce(0) {
+            $0 + collections[$1].pull.entries + (collections[$1].push?.entries ?? 0)
+        }
+        if !invariantPace.isDue(holding: entries) { return }
         for index in collections.touched {
             collections[index].pull.checkInvariants()
             collections[index].push?.checkInvariants()
@@ -23,6 +28,8 @@ extension ReplicationSession.CollectionSessions {
 }
 
 extension PullSession {
+    fileprivate var entries: Int { lists.count + incoming.count + expectations.count }
+
     fileprivate func checkInvariants() {
         if failure != nil { return }
         invariant(
@@ -75,6 +82,8 @@ extension PushSession {
     private static func isOffered(_ document: Outgoing) -> Bool {
         if case .offered = document.stage { true } else { false }
     }
+
+    fileprivate var entries: Int { documents.count + inFlight.count }
 
     fileprivate func checkInvariants() {
         if failure != nil { return }

@@ -48,6 +48,7 @@ package struct ReplicationSession {
     private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
     private var violations = 0
+    var invariantPace = InvariantPace()
 
     /// A blob being sent.
     struct BlobRead: Sendable {
