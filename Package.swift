@@ -34,28 +34,18 @@ func dependencies(_ names: String) -> [Target.Dependency] {
         let name = String(name)
         let library = libraries[name] ?? (name.hasPrefix("NIO") ? ("swift-nio", nil) : nil)
         guard let library else {
-            return name == "LoveseatCouchDBTesting"
-                ? .target(name: name, condition: .when(traits: ["CouchDB"])) : .target(name: name)
+            let isOptional = name == "LoveseatCouchDBTesting"
+            return .target(name: name, condition: isOptional ? .when(traits: ["CouchDB"]) : nil)
         }
         let condition = library.trait.map { TargetDependencyCondition.when(traits: [$0]) } ?? nil
         return .product(name: name, package: library.package, moduleAliases: nil, condition: condition)
     }
 }
 
-func library(
-    _ name: String,
-    _ names: String = "",
-    path: String? = nil,
-    resources: [Resource]? = nil,
-    settings: [SwiftSetting] = strict
-) -> Target {
-    .target(
-        name: name,
-        dependencies: dependencies(names),
-        path: path,
-        resources: resources,
-        swiftSettings: settings
-    )
+func library(_ name: String, _ names: String = "") -> Target {
+    // Hummingbird's writers stay outside of actors.
+    let settings = names.contains("Hummingbird") ? common : strict
+    return .target(name: name, dependencies: dependencies(names), swiftSettings: settings)
 }
 
 func program(_ name: String, _ names: String, path: String? = nil) -> Target {
@@ -63,8 +53,19 @@ func program(_ name: String, _ names: String, path: String? = nil) -> Target {
 }
 
 func tests(_ name: String, _ names: String) -> Target {
-    .testTarget(name: name, dependencies: dependencies(names), swiftSettings: strict)
+    .testTarget(name: name, dependencies: dependencies("\(names) LoveseatTesting"), swiftSettings: strict)
 }
+
+// Layers that many targets stand on.
+let pure = "LoveseatAssertions LoveseatModel"
+let base = "\(pure) LoveseatPlatform"
+let wire = "LoveseatReplication LoveseatBLIPReplication"
+let core = "\(base) \(wire) LoveseatCore"
+// Of the layers below, for those that look behind the API.
+let inner = "LoveseatBLIP LoveseatQuery LoveseatText LoveseatStorage"
+let network = "\(core) LoveseatIdentity LoveseatNetwork"
+let sockets = "NIOConcurrencyHelpers NIOCore NIOEmbedded NIOHTTP1 NIOPosix NIOTLS NIOSSL NIOWebSocket"
+let web = "NIOCore NIOPosix HTTPTypes HummingbirdCore"
 
 let package = Package(
     name: "loveseat",
@@ -80,16 +81,8 @@ let package = Package(
         .executable(name: "simulate", targets: ["Simulate"]),
     ],
     traits: [
-        .trait(
-            name: "CommandLine",
-            description:
-                "The programs loveseat and simulate. An app that is built without it needs no ArgumentParser."
-        ),
-        .trait(
-            name: "CouchDB",
-            description:
-                "CouchDB's wire. An app that is built without it needs neither Hummingbird nor AsyncHTTPClient."
-        ),
+        .trait(name: "CommandLine", description: "The programs loveseat and simulate, with ArgumentParser."),
+        .trait(name: "CouchDB", description: "CouchDB's wire, with Hummingbird and AsyncHTTPClient."),
         .default(enabledTraits: ["CommandLine", "CouchDB"]),
     ],
     dependencies: [
@@ -106,243 +99,85 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.0"),
     ],
     targets: [
+        // C: zlib; libqrencode; ISA-L's deflate, libedit and avahi-client, where they are installed.
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
+        .target(name: "CISAL"), .target(name: "CLineEditor"), .target(name: "CDiscovery"),
+
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
         library("LoveseatAssertions"),
         library("LoveseatModel", "LoveseatAssertions"),
-        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
-        library("LoveseatBLIP", "CZlib LoveseatAssertions"),
-        library("LoveseatReplication", "LoveseatModel"),
-        library(
-            "LoveseatBLIPReplication",
-            "LoveseatAssertions LoveseatModel LoveseatBLIP LoveseatReplication"
-        ),
-
-        // Regular expressions, words and collation.
         library("LoveseatText", "LoveseatAssertions"),
+        library("LoveseatQuery", "\(pure) LoveseatText"),
+        library("LoveseatReplication", "LoveseatModel"),
+        library("LoveseatBLIP", "CZlib LoveseatAssertions"),
+        library("LoveseatBLIPReplication", "\(pure) LoveseatBLIP LoveseatReplication"),
+        library("LoveseatCouchDBReplication", "\(pure) LoveseatReplication LoveseatText"),
+        library("LoveseatDiscoveryCore", pure),
 
-        library(
-            "LoveseatCouchDBReplication",
-            "LoveseatAssertions LoveseatModel LoveseatReplication LoveseatText"
-        ),
-
-        // Multicast DNS and service discovery, without sockets.
-        library("LoveseatDiscoveryCore", "LoveseatAssertions LoveseatModel"),
-        // Its sockets, and avahi-client, where it is installed.
-        .target(name: "CDiscovery"),
-
-        library("LoveseatQuery", "LoveseatAssertions LoveseatModel LoveseatText"),
-
-        // ISA-L's deflate, where it is installed.
-        .target(name: "CISAL"),
-        // libedit, where it is installed.
-        .target(name: "CLineEditor"),
-        // The C library of the platform.
+        // The C library of the platform; disk; API; identities; network.
         library("LoveseatPlatform"),
+        library("LoveseatStorage", "\(base) LoveseatQuery LoveseatText GRDB GRDBSQLite Crypto"),
+        library("LoveseatCore", "\(base) \(wire) \(inner) CISAL CZlib Logging"),
+        library("LoveseatIdentity", "\(base) Crypto CryptoExtras NIOSSL SwiftASN1 X509"),
+        library("LoveseatNetwork", "\(core) LoveseatIdentity Crypto CryptoExtras \(sockets) Logging"),
 
-        // Disk.
-        library(
-            "LoveseatStorage",
-            """
-            LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatQuery LoveseatText GRDB GRDBSQLite
-            Crypto
-            """
-        ),
-
-        // API.
-        library(
-            "LoveseatCore",
-            """
-            CISAL CZlib LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatBLIP LoveseatReplication
-            LoveseatBLIPReplication LoveseatQuery LoveseatStorage LoveseatText Logging
-            """
-        ),
-
-        // Network.
-        library(
-            "LoveseatIdentity",
-            "LoveseatModel LoveseatPlatform Crypto CryptoExtras NIOSSL SwiftASN1 X509"
-        ),
-        library(
-            "LoveseatNetwork",
-            """
-            LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatReplication LoveseatBLIPReplication
-            LoveseatCore LoveseatIdentity Crypto CryptoExtras NIOConcurrencyHelpers NIOCore NIOPosix
-            NIOHTTP1 NIOTLS NIOSSL NIOWebSocket Logging
-            """
-        ),
-
-        // CouchDB's wire. Hummingbird's writers stay outside of actors.
+        // CouchDB's wire, and local web pages.
         library(
             "LoveseatCouchDB",
-            """
-            LoveseatAssertions LoveseatModel LoveseatReplication LoveseatStorage LoveseatCore
-            LoveseatIdentity LoveseatNetwork LoveseatCouchDBReplication Crypto Logging
-            NIOConcurrencyHelpers NIOCore NIOSSL NIOHTTP1 AsyncHTTPClient HTTPTypes
-            HummingbirdCore
-            """,
-            settings: common
+            "\(network) LoveseatStorage LoveseatCouchDBReplication Crypto Logging \(sockets) \(web) AsyncHTTPClient"
+        ),
+        library("LoveseatWeb", "\(network) Logging \(web)"),
+        .target(
+            name: "LoveseatInspector",
+            dependencies: dependencies("\(network) LoveseatDiscovery LoveseatWeb \(web)"),
+            resources: [.embedInCode("Resources")],
+            swiftSettings: common
         ),
 
-        // Finding peers.
-        library(
-            "LoveseatDiscovery",
-            """
-            LoveseatAssertions CDiscovery LoveseatModel LoveseatPlatform LoveseatReplication
-            LoveseatBLIPReplication LoveseatDiscoveryCore LoveseatCore LoveseatIdentity LoveseatNetwork
-            Logging
-            """
-        ),
-
-        // Face.
+        // Finding peers; the face.
+        library("LoveseatDiscovery", "\(network) CDiscovery LoveseatDiscoveryCore Logging"),
         library("Loveseat", "LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork"),
 
-        // Tools.
-        library(
-            "LoveseatTesting",
-            """
-            LoveseatAssertions LoveseatModel LoveseatBLIP LoveseatReplication LoveseatBLIPReplication
-            LoveseatQuery LoveseatStorage LoveseatCore LoveseatIdentity LoveseatNetwork
-            LoveseatDiscoveryCore Crypto NIOCore NIOEmbedded NIOHTTP1 NIOPosix NIOWebSocket
-            """
-        ),
-        // Apart, so that who tests without CouchDB's wire needs no Hummingbird.
+        // Tools. Who tests without CouchDB's wire needs no Hummingbird.
+        library("LoveseatTesting", "\(inner) \(network) LoveseatDiscoveryCore Crypto \(sockets)"),
         library(
             "LoveseatCouchDBTesting",
-            """
-            LoveseatAssertions LoveseatModel LoveseatPlatform LoveseatReplication LoveseatStorage LoveseatCore
-            LoveseatNetwork LoveseatCouchDB LoveseatTesting AsyncHTTPClient HTTPTypes HummingbirdCore NIOCore
-            NIOEmbedded NIOHTTP1
-            """,
-            settings: common
-        ),
-        .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-        // A local web server for browsers that have its token. Hummingbird's writers stay outside of actors.
-        library(
-            "LoveseatWeb",
-            """
-            LoveseatModel LoveseatIdentity LoveseatNetwork Logging NIOCore NIOPosix HTTPTypes HummingbirdCore
-            """,
-            settings: common
-        ),
-        // The inspector: a local web page, its JSON API, and what `loveseat top` shows. Hummingbird's writers stay outside of actors.
-        library(
-            "LoveseatInspector",
-            """
-            LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatDiscovery LoveseatWeb NIOCore
-            HTTPTypes HummingbirdCore
-            """,
-            resources: [.embedInCode("Resources")],
-            settings: common
+            "\(inner) \(network) LoveseatCouchDB LoveseatTesting AsyncHTTPClient \(web) \(sockets)"
         ),
         program(
             "LoveseatCLI",
-            """
-            LoveseatAssertions CLineEditor CQREncode LoveseatQuery Loveseat LoveseatCouchDB
-            LoveseatDiscovery LoveseatInspector ArgumentParser Logging
-            """
+            "\(network) CLineEditor CQREncode LoveseatQuery Loveseat LoveseatCouchDB LoveseatDiscovery LoveseatInspector ArgumentParser Logging"
         ),
         program("Simulate", "LoveseatModel LoveseatTesting LoveseatCouchDBTesting ArgumentParser"),
 
         // Tests.
-        tests("LoveseatModelTests", "LoveseatAssertions LoveseatModel LoveseatTesting Crypto"),
+        tests("LoveseatModelTests", "\(base) Crypto"),
         tests("LoveseatTextTests", "LoveseatText"),
-        tests(
-            "LoveseatQueryTests",
-            """
-            LoveseatModel LoveseatPlatform LoveseatQuery LoveseatStorage LoveseatTesting LoveseatText
-            GRDBSQLite
-            """
-        ),
-        tests(
-            "LoveseatCouchDBReplicationTests",
-            "LoveseatModel LoveseatReplication LoveseatCouchDBReplication"
-        ),
+        tests("LoveseatQueryTests", "\(inner) \(core) GRDBSQLite"),
+        tests("LoveseatBLIPTests", "\(base) CZlib LoveseatBLIP"),
+        tests("LoveseatCouchDBReplicationTests", "\(base) LoveseatReplication LoveseatCouchDBReplication"),
+        tests("LoveseatDiscoveryCoreTests", "\(base) LoveseatDiscoveryCore"),
+        tests("LoveseatReplicationTests", "\(inner) \(network) \(sockets)"),
+        tests("ReplayTests", "\(inner) \(core)"),
+        tests("LoveseatStorageTests", "\(base) LoveseatText LoveseatStorage StoreWriter GRDB"),
+        tests("LoveseatCoreTests", "\(inner) \(core) GRDB"),
+        tests("LoveseatIdentityTests", "\(base) LoveseatIdentity Crypto SwiftASN1 X509"),
+        tests("LoveseatNetworkTests", "\(inner) \(network) Crypto \(sockets)"),
+        tests("LoveseatDiscoveryTests", "\(network) LoveseatDiscoveryCore LoveseatDiscovery"),
         tests(
             "LoveseatCouchDBTests",
-            """
-            CZlib LoveseatModel LoveseatPlatform LoveseatStorage LoveseatCore LoveseatIdentity
-            LoveseatNetwork LoveseatCouchDBReplication LoveseatCouchDB LoveseatTesting
-            LoveseatCouchDBTesting Crypto AsyncHTTPClient Logging NIOCore NIOHTTP1 NIOPosix NIOSSL
-            """
-        ),
-        tests("LoveseatDiscoveryCoreTests", "LoveseatDiscoveryCore LoveseatModel"),
-        tests(
-            "LoveseatDiscoveryTests",
-            """
-            LoveseatModel LoveseatReplication LoveseatDiscoveryCore LoveseatDiscovery LoveseatCore
-            LoveseatNetwork LoveseatTesting
-            """
-        ),
-        tests("LoveseatBLIPTests", "CZlib LoveseatModel LoveseatBLIP LoveseatTesting"),
-        tests(
-            "LoveseatReplicationTests",
-            """
-            LoveseatModel LoveseatBLIP LoveseatReplication LoveseatBLIPReplication LoveseatStorage
-            LoveseatCore LoveseatNetwork LoveseatTesting NIOCore NIOEmbedded NIOHTTP1
-            """
-        ),
-        tests(
-            "ReplayTests",
-            """
-            LoveseatModel LoveseatBLIP LoveseatReplication LoveseatBLIPReplication LoveseatStorage
-            LoveseatCore LoveseatTesting
-            """
-        ),
-        tests(
-            "LoveseatStorageTests",
-            "LoveseatModel LoveseatText LoveseatStorage LoveseatTesting StoreWriter GRDB"
-        ),
-        tests(
-            "LoveseatCoreTests",
-            """
-            LoveseatModel LoveseatStorage LoveseatBLIP LoveseatReplication LoveseatBLIPReplication
-            LoveseatQuery LoveseatCore LoveseatTesting GRDB
-            """
-        ),
-        tests(
-            "LoveseatIdentityTests",
-            "LoveseatModel LoveseatIdentity LoveseatTesting Crypto SwiftASN1 X509"
-        ),
-        tests(
-            "LoveseatNetworkTests",
-            """
-            LoveseatModel LoveseatPlatform LoveseatStorage LoveseatReplication LoveseatBLIPReplication
-            LoveseatCore LoveseatIdentity LoveseatNetwork LoveseatTesting Crypto NIOConcurrencyHelpers
-            NIOCore NIOPosix NIOEmbedded NIOHTTP1 NIOSSL NIOWebSocket
-            """
+            "\(inner) \(network) LoveseatCouchDBReplication LoveseatCouchDB LoveseatCouchDBTesting CZlib \(sockets) Crypto AsyncHTTPClient Logging"
         ),
         tests(
             "LoveseatInspectorTests",
-            """
-            LoveseatModel LoveseatPlatform LoveseatReplication LoveseatStorage LoveseatCore LoveseatNetwork
-            LoveseatDiscovery LoveseatInspector LoveseatTesting LoveseatCouchDBTesting LoveseatWeb
-            HTTPTypes
-            """
+            "\(inner) \(network) LoveseatDiscovery LoveseatInspector LoveseatCouchDBTesting LoveseatWeb HTTPTypes"
         ),
-        tests(
-            "LoveseatCLITests",
-            """
-            LoveseatPlatform LoveseatModel LoveseatStorage LoveseatBLIP LoveseatCore LoveseatCLI
-            LoveseatNetwork LoveseatTesting GRDB NIOConcurrencyHelpers NIOCore NIOPosix
-            """
-        ),
-        tests("ConvergenceTests", "LoveseatTesting"),
-        // Queries against raw SQLite. Here and not among the other benchmarks, so that each build of the tests compiles it.
-        library("CRawQueries", "GRDBSQLite", path: "Benchmarks/CRawQueries", settings: []),
-        program("QueryRatios", "CRawQueries Loveseat ArgumentParser", path: "Benchmarks/QueryRatios"),
-        // Gets, saves and inserts for `turns.py`.
-        program("ApiSpeed", "Loveseat", path: "Benchmarks/ApiSpeed"),
-        // A process that the crash test kills.
+        tests("LoveseatCLITests", "\(inner) \(network) LoveseatCLI GRDB \(sockets)"),
+        tests("ConvergenceTests", ""),
+        // A process that the crash test kills, and one that the Autobahn test-suite speaks with.
         program("StoreWriter", "LoveseatModel LoveseatStorage", path: "Tests/StoreWriter"),
-        // What the Autobahn test-suite speaks with.
-        program(
-            "WebSocketEcho",
-            """
-            LoveseatModel LoveseatReplication LoveseatBLIPReplication LoveseatCore LoveseatNetwork NIOCore
-            NIOPosix
-            """,
-            path: "Tests/WebSocketEcho"
-        ),
+        program("WebSocketEcho", "\(network) NIOCore NIOPosix", path: "Tests/WebSocketEcho"),
     ]
 )
 

@@ -67,6 +67,6 @@ fi
 started="$(mktemp)"
 trap 'rm -f "$log" "$started"' EXIT
 build "Loveseat (1 of 2)" swift build -c "$CONFIGURATION" --scratch-path "$SCRATCH" --product loveseat "${options[@]}"
-build "PhotoDrop (2 of 2)" scripts/build-photodrop.sh --product photodrop "${options[@]}"
+build "PhotoDrop (2 of 2)" scripts/build-package.sh Examples/PhotoDrop --product photodrop "${options[@]}"
 if [ "$CONFIGURATION" = debug ]; then mv "$started" "$stamp"; fi
 echo "$PWD/$SCRATCH/$CONFIGURATION"

@@ -15,7 +15,7 @@ if command -v apt-get > /dev/null; then
 fi
 # What a hostile sender is made of, and the measure for the speed.
 [ -x .build/release/loveseat ] || SWIFT_DETERMINISTIC_HASHING=1 swift build -c release --product loveseat
-scripts/build-photodrop.sh --build-tests
+scripts/build-package.sh Examples/PhotoDrop --build-tests
 if [ $# -eq 0 ]; then
     swift test --skip-build -c release --package-path Examples/PhotoDrop --scratch-path .build
 fi
