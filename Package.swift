@@ -65,7 +65,7 @@ let core = "\(base) \(wire) LoveseatCore"
 let inner = "LoveseatBLIP LoveseatQuery LoveseatText LoveseatStorage"
 let network = "\(core) LoveseatIdentity LoveseatNetwork"
 let sockets = "NIOConcurrencyHelpers NIOCore NIOEmbedded NIOHTTP1 NIOPosix NIOTLS NIOSSL NIOWebSocket"
-let web = "NIOCore NIOPosix HTTPTypes HummingbirdCore"
+let http = "AsyncHTTPClient HTTPTypes HummingbirdCore"
 
 let package = Package(
     name: "loveseat",
@@ -125,14 +125,14 @@ let package = Package(
         // CouchDB's wire, and local web pages.
         library(
             "LoveseatCouchDB",
-            "\(network) LoveseatStorage LoveseatCouchDBReplication Crypto Logging \(sockets) \(web) AsyncHTTPClient"
+            "\(network) LoveseatStorage LoveseatCouchDBReplication Crypto Logging \(sockets) \(http)"
         ),
-        library("LoveseatWeb", "\(network) Logging \(web)"),
+        library("LoveseatWeb", "\(network) \(sockets)"),
         .target(
             name: "LoveseatInspector",
-            dependencies: dependencies("\(network) LoveseatDiscovery LoveseatWeb \(web)"),
+            dependencies: dependencies("\(network) LoveseatDiscovery LoveseatWeb NIOCore"),
             resources: [.embedInCode("Resources")],
-            swiftSettings: common
+            swiftSettings: strict
         ),
 
         // Finding peers; the face.
@@ -143,7 +143,7 @@ let package = Package(
         library("LoveseatTesting", "\(inner) \(network) LoveseatDiscoveryCore Crypto \(sockets)"),
         library(
             "LoveseatCouchDBTesting",
-            "\(inner) \(network) LoveseatCouchDB LoveseatTesting AsyncHTTPClient \(web) \(sockets)"
+            "\(inner) \(network) LoveseatCouchDB LoveseatTesting \(sockets) \(http)"
         ),
         program(
             "LoveseatCLI",
@@ -171,7 +171,7 @@ let package = Package(
         ),
         tests(
             "LoveseatInspectorTests",
-            "\(inner) \(network) LoveseatDiscovery LoveseatInspector LoveseatCouchDBTesting LoveseatWeb HTTPTypes"
+            "\(inner) \(network) LoveseatDiscovery LoveseatInspector LoveseatCouchDBTesting LoveseatWeb"
         ),
         tests("LoveseatCLITests", "\(inner) \(network) LoveseatCLI GRDB \(sockets)"),
         tests("ConvergenceTests", ""),

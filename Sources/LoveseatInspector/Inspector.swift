@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 package import LoveseatCore
 package import LoveseatDiscovery
 import LoveseatModel

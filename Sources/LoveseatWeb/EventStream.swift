@@ -1,7 +1,4 @@
-import HTTPTypes
-import HummingbirdCore
 public import LoveseatModel
-import NIOCore
 
 /// Server-sent events (HTML Standard §9.2).
 public enum EventStream {
@@ -44,7 +41,6 @@ public enum EventStream {
 
     /// Creates a reply that continues until the events end, or the browser disconnects.
     public static func reply(
-        _ request: WebRequest,
         first: [Event] = [],
         then events: some AsyncSequence<Event, Never> & Sendable
     ) -> WebReply {
@@ -55,23 +51,17 @@ public enum EventStream {
         return WebReply(
             .ok,
             headers,
-            .stream(length: nil) { writer in
-                let shared = writer
-                try await request.incoming.consumeWithCancellationOnInboundClose { _ in
-                    try await send(first, events, to: shared)
-                }
-            }
+            .stream(length: nil) { writer in try await send(first, events, to: writer) }
         )
     }
 
     private static func send(
         _ first: [Event],
         _ events: some AsyncSequence<Event, Never> & Sendable,
-        to writer: any ResponseBodyWriter
+        to writer: WebReply.Writer
     ) async throws {
-        var writer = writer
-        try await writer.write(ByteBuffer(string: "retry: \(reconnectMilliseconds)\n\n"))
-        for event in first { try await writer.write(ByteBuffer(string: event.text)) }
+        try await writer.write("retry: \(reconnectMilliseconds)\n\n".utf8)
+        for event in first { try await writer.write(event.text.utf8) }
         // A reader that is too slow for this is disconnected, and gets the rest, or the state as it is, when it connects again.
         let (steps, step) = AsyncStream<Step>.makeStream(bufferingPolicy: .bufferingOldest(maximumWaiting))
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -88,8 +78,8 @@ public enum EventStream {
             defer { group.cancelAll() }
             for await next in steps {
                 switch next {
-                case .event(let event): try await writer.write(ByteBuffer(string: event.text))
-                case .keepAlive: try await writer.write(ByteBuffer(string: ": still here\n\n"))
+                case .event(let event): try await writer.write(event.text.utf8)
+                case .keepAlive: try await writer.write(": still here\n\n".utf8)
                 }
             }
         }

@@ -1,37 +1,35 @@
-import HTTPTypes
-import HummingbirdCore
 import LoveseatModel
 import LoveseatNetwork
-import NIOCore
+import NIOHTTP1
 import Synchronization
 
 extension LocalWebServer {
-    func reply(to request: Request) async -> WebReply {
-        let hosts =
-            [request.head.authority].compactMap(\.self)
-            + request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
-        do { try policy.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
+    func reply(to request: HTTPRequestHead, _ requests: inout WebConnection.Requests) async throws -> WebReply
+    {
+        do {
+            try policy.check(hosts: request.headers["Host"], origins: request.headers["Origin"])
+        } catch {
             return error.status == 403 ? refusedPage : refused(error.status)
         }
         let asked = WebRequest(request, body: [])
         if let key = asked.query["k"] { return begin(key, path: asked.path) }
         let hasKey = options.allowsPrograms && hasKey(request)
         guard hasKey || hasCookie(request) else { return refused() }
-        do {
-            switch request.method {
-            case .get, .head: return try await route(asked)
-            case .post:
-                // Only a browser sends cookies on behalf of other pages, and it says of which.
-                guard hasKey != (request.headers[.origin] != nil) else { return refusedPage }
-                var body = try await request.body.collect(upTo: options.maximumBody)
-                return try await route(
-                    WebRequest(request, body: body.readBytes(length: body.readableBytes) ?? [])
-                )
-            default: return options.refusal(405, "use GET or POST")
+        var body: [UInt8] = []
+        switch request.method {
+        case .GET, .HEAD: break
+        case .POST:
+            // Only a browser sends cookies on behalf of other pages, and it says of which.
+            guard hasKey != request.headers.contains(name: "Origin") else { return refusedPage }
+            guard let given = try await requests.body(upTo: options.maximumBody) else {
+                return options.refusal(413, "the request has more than \(options.maximumBody) bytes")
             }
-        } catch is NIOTooManyBytesError {
-            return options.refusal(413, "the request has more than \(options.maximumBody) bytes")
-        } catch { return options.refusal(500, "\(error)") }
+            body = given
+        default: return options.refusal(405, "use GET or POST")
+        }
+        do { return try await route(WebRequest(request, body: body)) } catch {
+            return options.refusal(500, "\(error)")
+        }
     }
 
     private func refused(_ status: Int = 403) -> WebReply {
@@ -52,8 +50,8 @@ extension LocalWebServer {
     /// Cookies do not depend on the port: two servers on one computer need two names.
     private var cookie: String { "\(options.cookieName)-\(state.withLock { $0.port })" }
 
-    private func hasCookie(_ request: Request) -> Bool {
-        let given = request.headers[values: .cookie].flatMap { $0.split(separator: ";") }
+    private func hasCookie(_ request: HTTPRequestHead) -> Bool {
+        let given = request.headers["Cookie"].flatMap { $0.split(separator: ";") }
         let prefix = "\(cookie)="
         return given.contains { pair in
             let pair = pair.drop { $0 == " " }
@@ -63,8 +61,10 @@ extension LocalWebServer {
     }
 
     /// For programs.
-    private func hasKey(_ request: Request) -> Bool {
-        guard let given = request.headers[.authorization], given.hasPrefix("Bearer ") else { return false }
+    private func hasKey(_ request: HTTPRequestHead) -> Bool {
+        guard let given = request.headers.first(name: "Authorization"), given.hasPrefix("Bearer ") else {
+            return false
+        }
         return ListenerPasswordAuthenticator.isEqual(token, String(given.dropFirst("Bearer ".count)))
     }
 

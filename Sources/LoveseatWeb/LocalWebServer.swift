@@ -1,10 +1,8 @@
-import HTTPTypes
-import HummingbirdCore
-import Logging
 public import LoveseatIdentity
 import LoveseatModel
 import LoveseatNetwork
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import Synchronization
 
@@ -53,7 +51,6 @@ public final class LocalWebServer: Sendable {
 
     private static let tokenBytes = 16
     private static let maximumConnections = 64
-    private static let idleTimeout = TimeAmount.seconds(60)
 
     /// The token: 32 hexadecimal digits.
     public let token: String
@@ -166,22 +163,24 @@ public final class LocalWebServer: Sendable {
             self?.state.withLock { _ = $0.connections.removeValue(forKey: id) }
         }
         if let tls { try channel.pipeline.syncOperations.addHandlers(try tls.makeHandlers()) }
-        let http = HTTP1Channel(
-            responder: { [weak self] request, writer, _ in
-                self?.begin()
-                defer { self?.end() }
-                let reply =
-                    await self?.reply(to: request) ?? .text(.serviceUnavailable, "the server has stopped")
-                let response = reply.response(isHead: request.method == .head)
-                try await writer.write(response: response.head, body: response.body)
-            },
-            configuration: .init(idleTimeout: Self.idleTimeout)
-        )
-        let logger = Logger(label: "loveseat.web") { _ in SwiftLogNoOpLogHandler() }
-        http.setup(channel: channel, logger: logger).whenComplete { result in
-            switch result {
-            case .failure: channel.close(promise: nil)
-            case .success(let value): Task { await http.handle(value: value, logger: logger) }
+        let connection = try WebConnection(channel)
+        let task = Task { await self.serve(connection) }
+        channel.closeFuture.whenComplete { _ in task.cancel() }
+    }
+
+    private func serve(_ connection: WebConnection) async {
+        // A browser may disconnect at any moment.
+        try? await connection.channel.executeThenClose { inbound, outbound in
+            var requests = WebConnection.Requests(inbound.makeAsyncIterator())
+            while let head = try await requests.next() {
+                begin()
+                defer { end() }
+                let keepsConnection = try await reply(to: head, &requests).send(
+                    to: outbound,
+                    isHead: head.method == .HEAD,
+                    keepsConnection: head.isKeepAlive
+                )
+                guard try await requests.finish(), keepsConnection else { break }
             }
         }
     }

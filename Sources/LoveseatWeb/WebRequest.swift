@@ -1,7 +1,6 @@
 import Foundation
-public import HTTPTypes
-import HummingbirdCore
 package import LoveseatModel
+import NIOHTTP1
 
 /// A request of a browser that has the server's token.
 public struct WebRequest: Sendable {
@@ -11,20 +10,16 @@ public struct WebRequest: Sendable {
     public let path: [String]
     /// The decoded parameters of the query.
     package let query: [ExactText: String]
-    /// The headers.
-    public let headers: HTTPFields
     /// The body of a POST.
     public let body: [UInt8]
-    let incoming: RequestBody
+    private let headers: HTTPHeaders
 
-    init(_ request: Request, body: [UInt8]) {
-        isPost = request.method == .post
-        let target = request.head.path ?? "/"
-        path = target.prefix { $0 != "?" }.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
-        query = Self.parameters(target.drop { $0 != "?" }.dropFirst())
-        headers = request.headers
+    init(_ head: HTTPRequestHead, body: [UInt8]) {
+        isPost = head.method == .POST
+        path = head.uri.prefix { $0 != "?" }.split(separator: "/").map { $0.removingPercentEncoding ?? "" }
+        query = Self.parameters(head.uri.drop { $0 != "?" }.dropFirst())
+        headers = head.headers
         self.body = body
-        incoming = request.body
     }
 
     private static func parameters(_ text: Substring) -> [ExactText: String] {
@@ -38,6 +33,6 @@ public struct WebRequest: Sendable {
         return parameters
     }
 
-    /// Returns a header's value.
-    public func header(_ name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
+    /// Returns a header's value; of several with the name, the first.
+    public func header(_ name: String) -> String? { headers.first(name: name) }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 import LoveseatCouchDBTesting
 import LoveseatWeb
 import Testing

@@ -1,10 +1,7 @@
 import Foundation
-import HTTPTypes
-import HummingbirdCore
 import LoveseatCore
 import LoveseatModel
 import LoveseatWeb
-import NIOCore
 
 /// `/api/blobs` and `/api/blob`.
 extension InspectorRoutes {
@@ -63,7 +60,7 @@ extension InspectorRoutes {
                 for start in stride(from: 0, to: length, by: Int(Self.pieceBytes)) {
                     let range = start..<min(start + Self.pieceBytes, length)
                     let piece = try await Reading.run { try database.blobContent(blob, in: range) }
-                    try await writer.write(ByteBuffer(bytes: piece))
+                    try await writer.write(piece)
                 }
             }
         )

@@ -43,7 +43,7 @@ final class InspectorRoutes: Sendable {
         case "peers": return try await peers(request)
         case "pending": return try await pending(request)
         case "mesh": return try await mesh()
-        case "live": return EventStream.reply(request, then: try live.subscribe())
+        case "live": return EventStream.reply(then: try live.subscribe())
         default: return .notFound
         }
     }

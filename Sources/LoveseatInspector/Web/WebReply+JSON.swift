@@ -1,10 +1,9 @@
-import HTTPTypes
 import LoveseatModel
 import LoveseatWeb
 
 extension WebReply {
     /// An error as JSON.
-    static func failure(_ status: HTTPResponse.Status, _ message: String) -> WebReply {
+    static func failure(_ status: Status, _ message: String) -> WebReply {
         var reply = json(["error": .string(message)])
         reply.status = status
         return reply
@@ -12,7 +11,7 @@ extension WebReply {
 
     /// An error of the database as JSON.
     static func failure(_ error: LoveseatError) -> WebReply {
-        let status: HTTPResponse.Status =
+        let status: Status =
             switch error.code {
             case .notFound, .httpNotFound: .notFound
             case .conflict: .conflict

@@ -1,9 +1,6 @@
 import Foundation
-import HTTPTypes
-import HummingbirdCore
 import Loveseat
 import LoveseatWeb
-import NIOCore
 import PhotoDropCore
 
 /// Replies with the bytes of a photo, or of a part of it.
@@ -29,7 +26,7 @@ package enum PhotoResponse {
         ]
         if request.header("If-None-Match") == tag { return WebReply(.notModified, headers, .bytes([])) }
         var range = 0..<length
-        var status = HTTPResponse.Status.ok
+        var status = WebReply.Status.ok
         if let wanted = request.header("Range").flatMap({ self.range($0, length: length) }) {
             guard !wanted.isEmpty else {
                 headers.append((name: "Content-Range", value: "bytes */\(length)"))
@@ -45,7 +42,7 @@ package enum PhotoResponse {
             .stream(length: range.count) { [range] writer in
                 for start in stride(from: range.lowerBound, to: range.upperBound, by: Int(pieceBytes)) {
                     let piece = start..<min(start + UInt64(pieceBytes), range.upperBound)
-                    try await writer.write(ByteBuffer(bytes: try database.blobContent(blob, in: piece)))
+                    try await writer.write(try database.blobContent(blob, in: piece))
                 }
             }
         )

@@ -1,4 +1,3 @@
-import HTTPTypes
 import Loveseat
 import LoveseatWeb
 import PhotoDropCore
@@ -75,7 +74,7 @@ package struct ReceivePage: Sendable {
         }
         let (missed, live) = receiver.hub.subscribe(after: EventStream.lastNumber(request))
         let first = [EventStream.Event(name: "hello", json: .object(session))] + missed.map(Self.event)
-        return EventStream.reply(request, first: first, then: live.map(Self.event))
+        return EventStream.reply(first: first, then: live.map(Self.event))
     }
 
     /// The session as it is, for programs that do not follow the events.

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 import Loveseat
 import LoveseatWeb
 import PhotoDropCore
@@ -67,7 +66,7 @@ package final class SendPage: Sendable {
         case "send.js": return .content("text/javascript; charset=utf-8", PackageResources.send_js)
         case "thumbnails.js":
             return .content("text/javascript; charset=utf-8", PackageResources.thumbnails_js)
-        case "events": return events(request)
+        case "events": return events()
         case "photo":
             guard request.path.count == 2, let photo = photos.first(where: { $0.id == request.path[1] })
             else {
@@ -127,7 +126,7 @@ package final class SendPage: Sendable {
         for reader in state.withLock({ $0.readers.yield(event) }) { reader.finish() }
     }
 
-    private func events(_ request: WebRequest) -> WebReply {
+    private func events() -> WebReply {
         let (live, reader) = AsyncStream<EventStream.Event>.makeStream(
             bufferingPolicy: .bufferingOldest(Self.maximumWaiting)
         )
@@ -136,7 +135,7 @@ package final class SendPage: Sendable {
             reader.onTermination = { [weak self] _ in self?.state.withLock { $0.readers.remove(key) } }
             return state.photos.values.map { EventStream.Event(name: "progress", json: .object($0.json)) }
         }
-        return EventStream.reply(request, first: [hello] + current, then: live)
+        return EventStream.reply(first: [hello] + current, then: live)
     }
 
     private var hello: EventStream.Event {

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTypes
 import Loveseat
 import LoveseatWeb
 import NIOCore
