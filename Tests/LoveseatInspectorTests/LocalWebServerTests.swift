@@ -47,4 +47,32 @@ struct LocalWebServerTests {
         #expect(failed.status == 500)
         await server.stop()
     }
+
+    @Test func `two requests on one connection get two replies, and HEAD gets no body`() async throws {
+        let server = LocalWebServer(.init(program: "test", cookieName: "test")) { request in
+            request.path == ["stream"]
+                ? WebReply(.ok, [], .stream(length: nil) { try await $0.write("parts".utf8) })
+                : .text(.ok, "here")
+        }
+        let client = try await client(server)
+        let fields =
+            "Host: 127.0.0.1:\(client.port)\r\nCookie: test-\(client.port)=\(server.token)\r\n"
+        func exchange(_ lines: [String]) async throws -> String {
+            let text = lines.map {
+                "\($0) HTTP/1.1\r\n\(fields)\($0 == lines.last ? "Connection: close\r\n" : "")\r\n"
+            }
+            return try await offPool {
+                String(decoding: try client.exchange(Array(text.joined().utf8)), as: UTF8.self)
+            }
+        }
+        let both = try await exchange(["GET /", "GET /stream"])
+        #expect(both.components(separatedBy: "HTTP/1.1 200").count == 3)
+        #expect(both.contains("here\n"))
+        #expect(both.contains("parts"))
+        let heads = try await exchange(["HEAD /", "HEAD /stream"])
+        #expect(heads.components(separatedBy: "HTTP/1.1 200").count == 3)
+        #expect(!heads.contains("here"))
+        #expect(!heads.contains("parts"))
+        await server.stop()
+    }
 }
