@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import Testing
 
 /// Blobs whose file is damaged or gone.
@@ -56,5 +57,25 @@ struct DamagedBlobTests {
         #expect(try folder.run("blob", "get", "db", "good", "file", "none/file").status == 73)
         #expect(try folder.run("blob", "get", "db", "good", "file", ".").status == 73)
         #expect(try folder.run("blob", "get", "db", "good", "file", "/dev/full").status == 74)
+    }
+
+    @Test func `an export goes on after a document that cannot be read, and names it`() throws {
+        try folder.run("rm", "db", "bad", "gone")
+        for (name, body) in [("first", "{}"), ("second", "{\"n\": 1}"), ("third", "{}")] {
+            try folder.run("put", "db", name, body)
+        }
+        let file = try DatabaseQueue(path: "\(folder.path)/db.loveseat/db.sqlite")
+        try file.writeWithoutTransaction {
+            try $0.execute(sql: "UPDATE \"_default._default\" SET body = '{\"n\":' WHERE doc_id = 'second'")
+        }
+        try file.close()
+        let outcome = try folder.run("export", "db")
+        #expect(outcome.status == 65)
+        #expect(outcome.errors.contains("_default._default/second: "), "\(outcome.errors)")
+        #expect(outcome.errors.contains("1 document cannot be read, and is left out"), "\(outcome.errors)")
+        #expect(outcome.lines.count { $0.hasPrefix(#"{"_id""#) } == 4)
+        try folder.write(outcome.output, to: "all.jsonl")
+        #expect(try folder.run("import", "copy", "all.jsonl").status == 0)
+        #expect(try folder.run("ls", "copy").lines == ["first", "good", "last", "third"])
     }
 }

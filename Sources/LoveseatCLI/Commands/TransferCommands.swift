@@ -360,6 +360,7 @@ struct Export: AsyncParsableCommand {
         for (document, reasons) in exporter.incomplete {
             Output.remark("loveseat: \(document): \(reasons.joined(separator: ", "))")
         }
+        for (document, reason) in exporter.damaged { Output.remark("loveseat: \(document): \(reason)") }
         let leftOut = [
             exporter.deletedCount > 0 ? exporter.deletedCount.counted("deleted document") : nil,
             exporter.conflictCount > 0
@@ -372,12 +373,26 @@ struct Export: AsyncParsableCommand {
             )
         }
         try await database.close()
+        try Self.requireWhole(exporter)
+    }
+
+    private static func requireWhole(_ exporter: Exporter) throws {
+        var problems: [String] = []
         if !exporter.incomplete.isEmpty {
             let count = exporter.incomplete.count
-            throw LoveseatError(
-                .corruptData,
-                "\(count.counted("document")) \(count == 1 ? "refers" : "refer") to blobs that are missing or damaged, which are left out: all else was printed, and `import` accepts it"
+            problems.append(
+                "\(count.counted("document")) \(count == 1 ? "refers" : "refer") to blobs that are missing or damaged, which are left out"
             )
         }
+        if !exporter.damaged.isEmpty {
+            problems.append(
+                "\(exporter.damaged.count.counted("document")) cannot be read, and \(exporter.damaged.count == 1 ? "is" : "are") left out"
+            )
+        }
+        if problems.isEmpty { return }
+        throw LoveseatError(
+            .corruptData,
+            "\(problems.joined(separator: "; ")): all else was printed, and `import` accepts it"
+        )
     }
 }

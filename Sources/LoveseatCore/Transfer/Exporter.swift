@@ -20,6 +20,8 @@ package struct Exporter {
     private var blobs: [BlobDigest: String?] = [:]
     /// The documents that refer to blobs which are missing or damaged, each with the reasons.
     package private(set) var incomplete: [(document: String, reasons: [String])] = []
+    /// The documents that cannot be read and were left out, each with the reason.
+    package private(set) var damaged: [(document: String, reason: String)] = []
     /// The deleted documents that were left out.
     package private(set) var deletedCount = 0
     /// The documents with a conflict of which only the current version was written.
@@ -54,7 +56,7 @@ package struct Exporter {
             }
             guard let last = records.last else { break }
             isEmpty = false
-            for record in records { try export(record, in: collection, place) }
+            for record in records { try exportUnlessDamaged(record, in: collection, place) }
             listing.first = last.id
         }
         if !writesRevisions {
@@ -72,6 +74,19 @@ package struct Exporter {
             value["_index"] = .string(name)
             if !isDefault { value["_collection"] = .string(collection.fullName) }
             try line(JSONText(canonical: value).bytes)
+        }
+    }
+
+    /// One document that cannot be read does not keep the others from being written.
+    private mutating func exportUnlessDamaged(
+        _ record: DocumentRecord,
+        in collection: Collection,
+        _ place: String
+    ) throws {
+        do { try export(record, in: collection, place) } catch let error as LoveseatError
+            where error.code == .corruptData
+        {
+            damaged.append(("\(collection.fullName)/\(record.id)", error.message))
         }
     }
 
