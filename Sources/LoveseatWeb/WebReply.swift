@@ -112,7 +112,7 @@ public struct WebReply: Sendable {
     ) async throws -> Bool {
         var headers = allHeaders
         if let length, status != .notModified { headers.add(name: "Content-Length", value: "\(length)") }
-        // Without a length the encoder would send an empty body in chunks, which is no reply to HEAD.
+        // The encoder sends an empty body in chunks if there is no length, also after HEAD.
         let keepsConnection = keepsConnection && (length != nil || !isHead)
         if !keepsConnection { headers.add(name: "Connection", value: "close") }
         let head = HTTPResponseHead(
