@@ -25,8 +25,6 @@ package final class DocumentStore: Sendable {
         package var cacheSize = 8 << 20
         /// How many revisions of a line are kept.
         package var revisionDepth = RevisionTree.maximumDepth
-        /// For the simulator: parts of the rule for conflicts that are left out.
-        package var omissions: RevisionTree.Omissions = []
         /// Whether to keep as many ancestors' bodies as an earlier process requested, if that is more.
         package var remembersAncestorBodies = false
         /// The time by which tombstones age, in seconds since 1970.
@@ -55,8 +53,8 @@ package final class DocumentStore: Sendable {
     /// Keeps writers out while this store reads.
     private let readLock: FolderLock?
     let options: Options
-    let ancestorBodiesKept: Atomic<Int>
-    let keepsDeletedBodies: Atomic<Bool>
+    private let ancestorBodiesKept: Atomic<Int>
+    private let keepsDeletedBodies: Atomic<Bool>
     private let syncsFully: Atomic<Bool>
     package let blobs: BlobFiles
     package let changes: ChangeHub
@@ -153,6 +151,14 @@ package final class DocumentStore: Sendable {
 
     /// Whether a commit reaches the disk before it returns.
     package var isFullSync: Bool { syncsFully.load(ordering: .acquiring) }
+
+    /// How much trees keep, without the revision limit.
+    var retention: TreePolicy {
+        var policy = TreePolicy(depth: options.revisionDepth)
+        policy.ancestorBodiesKept = ancestorBodiesKept.load(ordering: .relaxed)
+        policy.keepsDeletedBodies = keepsDeletedBodies.load(ordering: .relaxed)
+        return policy
+    }
 
     /// Adds the options of another opener of the same folder.
     package func tighten(_ options: Options) throws(LoveseatError) {

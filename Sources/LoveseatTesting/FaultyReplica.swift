@@ -4,6 +4,8 @@ import LoveseatReplication
 /// A replica that makes one of the mistakes from time to time.
 final class FaultyReplica: ReplicaLayer {
     let inner: any Replica
+    private let collection: Int
+    private let owner: SimulatedPeer
     private let shared: Shared
 
     /// The state that the replicas of one connection share.
@@ -17,11 +19,19 @@ final class FaultyReplica: ReplicaLayer {
         }
     }
 
-    private init(_ inner: any Replica, _ shared: Shared) { (self.inner, self.shared) = (inner, shared) }
+    private init(_ inner: any Replica, _ collection: Int, _ owner: SimulatedPeer, _ shared: Shared) {
+        (self.inner, self.collection, self.owner, self.shared) = (inner, collection, owner, shared)
+    }
 
-    static func layers(over inner: any ReplicaSource, fault: PlantedFault, seed: UInt64) -> LayeredReplicas {
+    /// `owner`: the peer whose replicas these are.
+    static func layers(
+        over inner: any ReplicaSource,
+        of owner: SimulatedPeer,
+        fault: PlantedFault,
+        seed: UInt64
+    ) -> LayeredReplicas {
         let shared = Shared(fault, seed: seed)
-        return LayeredReplicas(inner) { replica, _ in FaultyReplica(replica, shared) }
+        return LayeredReplicas(inner) { FaultyReplica($0, $1, owner, shared) }
     }
 
     /// Whether to make one of these mistakes now.
@@ -70,7 +80,16 @@ final class FaultyReplica: ReplicaLayer {
                 }
             )
         }
-        return try store(revisions)
+        let before =
+            errs(.overruleHub) ? revisions.map { owner.tree($0.documentID, in: collection)?.current } : []
+        let results = try store(revisions)
+        for (revision, before) in zip(revisions, before) {
+            try owner.undo(revision, by: before, in: collection)
+        }
+        if shared.fault == .forgetOrigins {
+            for revision in revisions { try owner.deleteOthers(like: revision, in: collection) }
+        }
+        return results
     }
 
     func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {

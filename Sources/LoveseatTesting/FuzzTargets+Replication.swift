@@ -40,14 +40,15 @@ extension FuzzTargets {
             body: body
         )
         var tree = RevisionTree(nodes: [node], remotes: [:])
+        let policy = TreePolicy(depth: 8)
         // A forged tree may have a line that cannot be, or that takes too long to follow.
-        guard (try? tree.merge(knowledge)) != nil else { return }
+        guard (try? tree.merge(knowledge, by: policy)) != nil else { return }
         let said = TreeMessage.body(knowledge, current: current, withCurrent: true)
         guard let again = try? TreeMessage.parse(said) else {
             preconditionFailure("a tree's own text is none")
         }
         precondition(again.knowledge.summary == knowledge.summary, "a tree's own text says something else")
-        tree.prune(depth: 8)
+        tree.prune(by: policy)
         examine(tree)
     }
 

@@ -1,5 +1,4 @@
 import LoveseatBLIPReplication
-import LoveseatModel
 
 /// A mistake that replication could make. The simulator must notice every one of them; otherwise its findings about the others are worth
 /// nothing.
@@ -54,9 +53,9 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case staleDeltaBase
     /// A local edit gives up none of the other candidates that its author knew.
     case leaveOthersOpen
-    /// A copy for a hub counts more than its original.
-    case rankCopiesHigher
-    /// A deletion is taken for one of every document of that name.
+    /// An edit of others on a hub's line is undone by the content that was here before.
+    case overruleHub
+    /// A received deletion is taken for one of every document of that name.
     case forgetOrigins
     /// The sequences of a collection that is made anew begin at 1.
     case restartSequences
@@ -93,18 +92,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     /// How many hubs there must be for the mistake to show.
     var hubs: Int {
         switch self {
-        case .rankCopiesHigher: 1
+        case .overruleHub: 1
         default: 0
-        }
-    }
-
-    /// The part of the rule for conflicts that is left out (docs/decisions/0001).
-    var omissions: RevisionTree.Omissions {
-        switch self {
-        case .leaveOthersOpen: .closingAtEdit
-        case .rankCopiesHigher: .rankOfCopy
-        case .forgetOrigins: .origin
-        default: []
         }
     }
 

@@ -12,6 +12,8 @@ package final class SimulatedPeer: @unchecked Sendable {
     private(set) var collections: [CollectionHandle]
     /// It speaks the protocol and nothing beyond it, and takes only what descends from its current revision.
     let isHub: Bool
+    /// The mistake that is planted in the history.
+    let fault: PlantedFault?
     private let privateUUID: [UInt8]
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
@@ -39,11 +41,12 @@ package final class SimulatedPeer: @unchecked Sendable {
         seed: UInt64,
         isHub: Bool = false,
         revisionDepth: Int = RevisionTree.maximumDepth,
-        omissions: RevisionTree.Omissions = [],
+        fault: PlantedFault? = nil,
         runsTasksInPlace: Bool = false
     ) throws {
         self.index = index
         self.isHub = isHub
+        self.fault = fault
         var generator = SeededGenerator(seed: seed)
         privateUUID = generator.bytes(16)
         var options = DocumentStore.Options()
@@ -51,7 +54,6 @@ package final class SimulatedPeer: @unchecked Sendable {
         options.newUUID = { uuid }
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
         options.revisionDepth = revisionDepth
-        options.omissions = omissions
         options.runsTasksInPlace = runsTasksInPlace
         (self.blobFolder, self.options) = (blobFolder, options)
         store = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)

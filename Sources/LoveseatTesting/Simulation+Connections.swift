@@ -118,6 +118,7 @@ extension SimulationRun {
                 guard let fault = simulation.fault, !isQuiescing else { return observed }
                 return FaultyReplica.layers(
                     over: observed,
+                    of: owner,
                     fault: fault,
                     seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
                 )

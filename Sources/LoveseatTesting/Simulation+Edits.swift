@@ -25,30 +25,15 @@ extension SimulationRun {
                     soleEditors[key] = .some(nil)
                 }
             case 1...3:
-                let made = try peer.store.write {
-                    try $0.save(
-                        id,
-                        in: peer.collections[collection],
-                        body: .emptyObject,
-                        isDeleted: true,
-                        condition: .lastWriteWins
-                    )
+                if try peer.edit(id, in: collection, .emptyObject, isDeleted: true) {
+                    noteEdit(key, peer, nil)
                 }
-                if made != nil { noteEdit(key, peer, nil) }
             case 4:
                 let resolution = ManualMerge(peer: peer, collection: collection, documentID: id)
                 if try resolution.merge() { soleEditors[key] = .some(nil) }
             default:
                 let body = try randomBody(for: peer)
-                _ = try peer.store.write {
-                    try $0.save(
-                        id,
-                        in: peer.collections[collection],
-                        body: body,
-                        isDeleted: false,
-                        condition: .lastWriteWins
-                    )
-                }
+                _ = try peer.edit(id, in: collection, body)
                 noteEdit(key, peer, body)
             }
         } catch { report.problems.append("an edit failed: \(error)") }

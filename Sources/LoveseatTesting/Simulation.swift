@@ -200,7 +200,7 @@ final class SimulationRun: @unchecked Sendable {
                 blobFolder: "\(folder)/\(index)",
                 seed: generator.next(),
                 revisionDepth: drawnDepth(),
-                omissions: simulation.fault?.omissions ?? [],
+                fault: simulation.fault,
                 runsTasksInPlace: simulation.wire != nil
             )
             peers.append(peer)

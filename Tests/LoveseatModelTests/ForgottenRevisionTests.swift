@@ -8,16 +8,18 @@ import Testing
         RevisionID(generation: generation, digest: [digest])
     }
 
+    private let policy = TreePolicy(depth: 4)
+
     /// A line of which four revisions and the first one are kept.
     private func line(to last: UInt32) -> RevisionTree {
         var tree = RevisionTree()
-        tree.depth = 4
         for generation in 1...last {
             tree.insertLocal(
                 revision(generation),
                 parent: generation > 1 ? revision(generation - 1) : nil,
                 flags: [],
-                body: JSONText(canonical: ["n": JSONValue(Int(generation))])
+                body: JSONText(canonical: ["n": JSONValue(Int(generation))]),
+                by: policy
             )
         }
         return tree
@@ -40,8 +42,7 @@ import Testing
 
     private func stored(_ tree: RevisionTree) throws -> RevisionTree {
         let (bytes, body) = (try #require(tree.encoded), try #require(tree.current?.body))
-        var again = try #require(RevisionTree(encoded: bytes, currentBody: body) { $0 })
-        again.depth = tree.depth
+        let again = try #require(RevisionTree(encoded: bytes, currentBody: body) { $0 })
         #expect(again == tree)
         return again
     }
@@ -50,7 +51,7 @@ import Testing
         var tree = try stored(line(to: 10))
         tree.recordMark(of: 1, at: revision(10))
         #expect(!tree.contains(revision(3)))
-        #expect(try tree.insert(arrival([revision(3), revision(2), revision(1)])) == .inserted)
+        #expect(try tree.insert(arrival([revision(3), revision(2), revision(1)]), by: policy) == .inserted)
         #expect(tree.pending.isEmpty)
         #expect(tree.candidates.map(\.node.id) == [revision(10)])
         // What the peer lacks is offered again, and the peer is told where its revision belongs.
@@ -61,14 +62,16 @@ import Testing
 
     @Test func `an edit beside a forgotten revision is a conflict`() throws {
         var tree = line(to: 10)
-        #expect(try tree.insert(arrival([revision(3, 0xBB), revision(2), revision(1)])) == .pending)
+        #expect(
+            try tree.insert(arrival([revision(3, 0xBB), revision(2), revision(1)]), by: policy) == .pending
+        )
         #expect(tree.commonAncestor(revision(3, 0xBB), revision(10)) == revision(2))
     }
 
     @Test func `a hub that went back to a forgotten revision does not overrule what came after it`() throws {
         var tree = line(to: 10)
         tree.recordMark(of: 1, at: revision(10))
-        _ = try tree.insert(arrival([revision(5), revision(4), revision(3)], from: .hub))
+        _ = try tree.insert(arrival([revision(5), revision(4), revision(3)], from: .hub), by: policy)
         #expect(tree.current?.id == revision(10))
         #expect(tree.closed.isEmpty)
         #expect(tree.remotes[1] == revision(5))
@@ -79,7 +82,7 @@ import Testing
         for (generation, origin) in [(5, 1), (3, 1), (4, 1)] as [(UInt32, UInt32)] {
             var arrival = arrival([revision(generation)])
             arrival.origin = revision(origin)
-            #expect(try tree.insert(arrival) == .inserted)
+            #expect(try tree.insert(arrival, by: policy) == .inserted)
         }
         #expect(tree.isLine)
         #expect(Set(tree.line(revision(10))).isSuperset(of: [3, 4, 5].map { revision($0) }))
@@ -88,11 +91,13 @@ import Testing
     @Test func `a long line keeps a limited number of fingerprints`() throws {
         var tree = try stored(line(to: 1_000))
         #expect(try #require(tree.encoded).count < 1_000)
-        #expect(try tree.insert(arrival([revision(900), revision(899), revision(898)])) == .inserted)
+        #expect(
+            try tree.insert(arrival([revision(900), revision(899), revision(898)]), by: policy) == .inserted
+        )
         tree = line(to: 1_000)
         var old = arrival([revision(800)])
         old.origin = revision(1)
-        #expect(try tree.insert(old) == .pending)
+        #expect(try tree.insert(old, by: policy) == .pending)
     }
 
     @Test func `no broken fingerprints make a tree that traps`() throws {

@@ -23,9 +23,18 @@ func take(
     _ history: [RevisionID],
     _ number: Int? = nil,
     from sender: RevisionTree.PeerKind = .hub,
-    in tree: inout RevisionTree
+    in tree: inout RevisionTree,
+    recognizesCopies: Bool = true,
+    by policy: TreePolicy = .standard
 ) throws {
-    try take(history, number.map(body), from: sender, in: &tree)
+    try take(
+        history,
+        number.map(body),
+        from: sender,
+        in: &tree,
+        recognizesCopies: recognizesCopies,
+        by: policy
+    )
 }
 
 /// Takes a revision in, live or, without a body, deleted.
@@ -33,7 +42,9 @@ func take(
     _ history: [RevisionID],
     _ body: JSONText?,
     from sender: RevisionTree.PeerKind = .hub,
-    in tree: inout RevisionTree
+    in tree: inout RevisionTree,
+    recognizesCopies: Bool = true,
+    by policy: TreePolicy = .standard
 ) throws {
     var arrival = RevisionTree.Arrival(
         history: history,
@@ -42,21 +53,24 @@ func take(
         sender: sender
     )
     arrival.remote = sender == .hub ? hub : nil
-    arrival.isCopy = { CopyName.isCopy($0, over: $1, of: documentID, sha1: sha1) }
-    _ = try tree.insert(arrival)
+    if recognizesCopies {
+        arrival.isCopy = { CopyName.isCopy($0, over: $1, of: documentID, sha1: sha1) }
+    }
+    _ = try tree.insert(arrival, by: policy)
 }
 
 extension RevisionTree {
     /// Puts the current content on top of what the hub has, and returns the name of that.
     @discardableResult
-    mutating func putOnHub(over parent: RevisionID) throws -> RevisionID {
+    mutating func putOnHub(over parent: RevisionID, by policy: TreePolicy = .standard) throws -> RevisionID {
         let name = try #require(nameOfCopy(over: parent))
         let copy = original(over: parent, edit: parent) ?? name.id(over: parent, of: documentID, sha1: sha1)
         adoptCopy(
             copy,
             isOriginal: !CopyName.isCopy(copy, over: parent, of: documentID, sha1: sha1),
             parent: parent,
-            remote: hub
+            remote: hub,
+            by: policy
         )
         return copy
     }

@@ -13,22 +13,42 @@ import Testing
     }
 
     /// No history of the simulator that was tried depends on recognition, so the fault is planted here.
-    @Test(arguments: [RevisionTree.Omissions(), .recognition])
+    @Test(arguments: [true, false])
     func `what was deleted does not come back by a copy at the hub, unless copies are not recognised`(
-        _ omissions: RevisionTree.Omissions
+        _ recognizesCopies: Bool
     ) throws {
         let root = RevisionID(generation: 1, digest: [0xB0])
         let mine = RevisionID(generation: 2, digest: [0xB0])
         let mineDeleted = RevisionID(generation: 3, digest: [0xBD])
         var tree = RevisionTree()
-        tree.omissions = omissions
         try take([mine, root], 1, from: .loveseat, in: &tree)
         try take([first], 2, from: .hub, in: &tree)
-        try take([copyID(mine, root, over: first), first], 1, from: .hub, in: &tree)
+        try take(
+            [copyID(mine, root, over: first), first],
+            1,
+            from: .hub,
+            in: &tree,
+            recognizesCopies: recognizesCopies
+        )
         try take([mineDeleted, mine, root], from: .loveseat, in: &tree)
         let isBack = tree.current?.body == body(1)
-        #expect(isBack == omissions.contains(.recognition))
+        #expect(isBack == !recognizesCopies)
         #expect(tree.current?.isDeleted == false)
+    }
+
+    @Test func `a copy counts as its original, and not by its own revision`() throws {
+        let root = RevisionID(generation: 1, digest: [0xB0])
+        let low = RevisionID(generation: 2, digest: [0xB1])
+        let high = RevisionID(generation: 3, digest: [0x00])
+        let top = RevisionID(generation: 2, digest: [0x0C])
+        let copy = copyID(low, root, over: top)
+        #expect(copy > high)
+        var tree = RevisionTree()
+        try take([low, root], 1, from: .loveseat, in: &tree)
+        try take([top, other], 2, from: .hub, in: &tree)
+        try take([copy, top, other], 1, from: .hub, in: &tree)
+        try take([high, RevisionID(generation: 2, digest: [0x01]), root], 3, from: .loveseat, in: &tree)
+        #expect(tree.current?.id == high)
     }
 
     /// Story of issue 44: a checkbox is set back to what it was.
@@ -94,11 +114,10 @@ import Testing
     /// Simulator, seed 10177 with a hub.
     @Test func `what was closed as an edit stays closed when it turns out to be a copy`() throws {
         var tree = RevisionTree()
-        tree.omissions = .recognition
         try take([first], 1, from: .hub, in: &tree)
         delete(deletion, first, in: &tree)
         let copy = copyID(other, other, over: first)
-        try take([copy, first], 2, from: .hub, in: &tree)
+        try take([copy, first], 2, from: .hub, in: &tree, recognizesCopies: false)
         let again = RevisionID(generation: 3, digest: [0xAD])
         delete(again, deletion, in: &tree)
         #expect(tree.closed == [copy])
@@ -198,20 +217,19 @@ import Testing
     /// Simulator, seed 1981 with a hub.
     @Test func `which document a line continues is known where its beginning is forgotten`() throws {
         var tree = RevisionTree()
-        tree.depth = 4
-        try take([first], 1, from: .loveseat, in: &tree)
-        try take([other], 2, from: .hub, in: &tree)
-        var line = [try tree.putOnHub(over: other), other]
-        try take([deletion, first], from: .loveseat, in: &tree)
+        let policy = TreePolicy(depth: 4)
+        try take([first], 1, from: .loveseat, in: &tree, by: policy)
+        try take([other], 2, from: .hub, in: &tree, by: policy)
+        var line = [try tree.putOnHub(over: other, by: policy), other]
+        try take([deletion, first], from: .loveseat, in: &tree, by: policy)
         for generation in UInt32(3)...9 {
             line.insert(RevisionID(generation: generation, digest: [0xE1]), at: 0)
-            try take(line, Int(generation), from: .hub, in: &tree)
+            try take(line, Int(generation), from: .hub, in: &tree, by: policy)
             #expect(tree.current?.id == deletion)
         }
         var reader = RevisionTree()
-        reader.depth = 4
-        try reader.merge(tree.knowledge)
-        reader.prune(depth: 4)
+        try reader.merge(tree.knowledge, by: policy)
+        reader.prune(by: policy)
         #expect(reader.current?.id == deletion)
     }
 

@@ -60,17 +60,21 @@ import Testing
     func `revisions that come at once make the same tree as one after the other`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var (atOnce, single) = (RevisionTree(), RevisionTree())
-        atOnce.depth = 1_000
-        single.depth = 1_000
+        let policy = TreePolicy(depth: 1_000)
         for _ in 0..<generator.pick([1, 2, 4]) {
             let branches = Self.branches(&generator, generator.pick([1, 3, 10, 40]))
-            let results = atOnce.insertBranches(branches)
+            let results = atOnce.insertBranches(branches, by: policy)
             let expected = branches.map { branch -> Result<Bool, RevisionTree.InsertRefusal> in
                 // A tree of which a revision was refused is not stored.
                 let before = single
                 do throws(RevisionTree.InsertRefusal) {
                     return .success(
-                        try single.insertBranch(branch.history, flags: branch.flags, body: branch.body)
+                        try single.insertBranch(
+                            branch.history,
+                            flags: branch.flags,
+                            body: branch.body,
+                            by: policy
+                        )
                     )
                 } catch {
                     single = before
@@ -85,7 +89,6 @@ import Testing
 
     @Test func `of more leaves than are kept the first stay, and the others are refused`() {
         var tree = RevisionTree()
-        tree.depth = 1_000
         let branches = (0..<RevisionTree.keptLeaves + 50).map { number in
             RevisionTree.Branch(
                 history: [Self.id(2, number), Self.id(1, 1)],
@@ -93,7 +96,7 @@ import Testing
                 body: JSONText(canonical: ["n": JSONValue(number)])
             )
         }
-        let results = tree.insertBranches(branches)
+        let results = tree.insertBranches(branches, by: TreePolicy(depth: 1_000))
         #expect(results.prefix(RevisionTree.keptLeaves).allSatisfy { $0 == .success(true) })
         #expect(results.dropFirst(RevisionTree.keptLeaves).allSatisfy { $0 == .failure(.conflict) })
         #expect(tree.leaves.count == RevisionTree.keptLeaves)

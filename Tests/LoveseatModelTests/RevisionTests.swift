@@ -181,22 +181,21 @@ private func rev(_ text: String) -> RevisionID {
             generations.reversed().map { "\($0)-\($0 + 10)" }
         }
         var short = RevisionTree()
-        short.depth = 4
+        let policy = TreePolicy(depth: 4)
         // It hears of a tombstone deep in the line from somebody who knows no more, and what came after it from another.
         var pruned = arrival(["12-22"] + line(9...11))
         pruned.origin = rev("1-11")
-        _ = try short.insert(pruned)
-        _ = try short.insert(arrival(line(1...3), flags: .deleted))
+        _ = try short.insert(pruned, by: policy)
+        _ = try short.insert(arrival(line(1...3), flags: .deleted), by: policy)
         #expect(short.current?.id == rev("3-13"))
-        _ = try short.insert(arrival(line(1...12)))
+        _ = try short.insert(arrival(line(1...12)), by: policy)
         #expect(short.current?.id == rev("12-22"))
         #expect(short.isLine)
         #expect(short.isTold)
         // Whoever has it as a leaf hears so.
         var behind = RevisionTree()
-        behind.depth = 4
-        _ = try behind.insert(arrival(line(1...3), flags: .deleted))
-        try behind.merge(short.knowledge)
+        _ = try behind.insert(arrival(line(1...3), flags: .deleted), by: policy)
+        try behind.merge(short.knowledge, by: policy)
         #expect(behind.current?.id == rev("12-22"))
         #expect(behind.isLine)
     }
@@ -230,7 +229,7 @@ private func rev(_ text: String) -> RevisionID {
             RevisionTree.Node(id: rev("1-dd"), parent: nil, flags: [], body: nil),
         ]
         knowledge.closed = [rev("3-cc")]
-        let agrees = try one.hear(knowledge, current: rev("2-dd"), remote: 1)
+        let agrees = try one.hear(knowledge, current: rev("2-dd"), remote: 1, by: .standard)
         #expect(agrees)
         #expect(one.current?.id == rev("2-dd"))
         #expect(one.closed == [rev("3-cc")])
@@ -364,7 +363,7 @@ private func rev(_ text: String) -> RevisionID {
         ]
         for (verdict, current, closed) in cases {
             var tree = try pending()
-            tree.settle(rev("2-cc"), verdict, from: .loveseat, make: make)
+            tree.settle(rev("2-cc"), verdict, from: .loveseat, by: .standard, make: make)
             #expect(tree.current?.id == rev(current))
             #expect(tree.pending.isEmpty)
             #expect(tree.closed == Set(closed.map(rev)))

@@ -57,23 +57,24 @@ import Testing
     /// `isKnown` without its look at forgotten revisions.
     @Test func `a client's revision that was pruned here is known, and no conflict`() throws {
         var tree = RevisionTree()
-        tree.depth = 4
+        let policy = TreePolicy(depth: 4)
         for generation in 1...10 {
             tree.insertLocal(
                 id(generation),
                 parent: generation > 1 ? id(generation - 1) : nil,
                 flags: [],
-                body: JSONText(canonical: ["n": JSONValue(generation)])
+                body: JSONText(canonical: ["n": JSONValue(generation)]),
+                by: policy
             )
         }
         #expect(!tree.contains(id(4)))
         let before = tree
-        let outcome = try tree.insert(arrival([id(4), id(3), id(2)], from: .client))
+        let outcome = try tree.insert(arrival([id(4), id(3), id(2)], from: .client), by: policy)
         #expect(outcome == .alreadyPresent)
         #expect(tree == before)
         // Another revision of that generation is a conflict.
         #expect(throws: RevisionTree.InsertRefusal.conflict) {
-            try tree.insert(arrival([id(4, 4), id(3), id(2)], from: .client))
+            try tree.insert(arrival([id(4, 4), id(3), id(2)], from: .client), by: policy)
         }
     }
 
@@ -90,7 +91,7 @@ import Testing
         var tree = try pending([id(4, 4), id(3, 4), id(2, 4), id(1)])
         // Its mark would keep it, too.
         tree.forgetRemote(1)
-        tree.prune(depth: 0)
+        tree.prune(by: TreePolicy(depth: 0))
         #expect(tree.pending.map(\.id) == [id(4, 4)])
         #expect(tree.pending.first?.body != nil)
         #expect(tree.current?.id == id(2, 2))
@@ -153,12 +154,17 @@ import Testing
     /// The bound of `insertBranch`, one more or less.
     @Test func `one after the other as many leaves are kept as allowed, and not one more`() throws {
         var tree = RevisionTree()
-        tree.depth = 1_000
+        let policy = TreePolicy(depth: 1_000)
         let branches = (0..<RevisionTree.keptLeaves - 1).map(branch)
-        #expect(tree.insertBranches(branches).allSatisfy { $0 == .success(true) })
+        #expect(tree.insertBranches(branches, by: policy).allSatisfy { $0 == .success(true) })
         func insert(_ number: Int) throws -> Bool {
             let branch = branch(number)
-            return try tree.insertBranch(branch.history, flags: branch.flags, body: branch.body)
+            return try tree.insertBranch(
+                branch.history,
+                flags: branch.flags,
+                body: branch.body,
+                by: policy
+            )
         }
         #expect(try insert(5_000))
         #expect(tree.leaves.count == RevisionTree.keptLeaves)
@@ -167,7 +173,7 @@ import Testing
         #expect(tree == full)
         // What is here already, and an edit of a leaf, add none.
         #expect(try !insert(5_000))
-        #expect(try tree.insertBranch([id(3), id(2, 7), id(1)], flags: [], body: branch(3).body))
+        #expect(try tree.insertBranch([id(3), id(2, 7), id(1)], flags: [], body: branch(3).body, by: policy))
         #expect(tree.leaves.count == RevisionTree.keptLeaves)
     }
 
@@ -175,11 +181,11 @@ import Testing
     @Test(arguments: [0, 1]) func `at once as many leaves are kept as allowed, and not one more`(_ more: Int)
     {
         var tree = RevisionTree()
-        tree.depth = 1_000
+        let policy = TreePolicy(depth: 1_000)
         // The first two make it a document with branches.
-        _ = tree.insertBranches([branch(0), branch(1)])
+        _ = tree.insertBranches([branch(0), branch(1)], by: policy)
         let rest = (2..<RevisionTree.keptLeaves + more).map(branch)
-        let results = tree.insertBranches(rest)
+        let results = tree.insertBranches(rest, by: policy)
         #expect(results.count { $0 == .success(true) } == RevisionTree.keptLeaves - 2)
         #expect(results.count { $0 == .failure(.conflict) } == more)
         #expect(tree.leaves.count == RevisionTree.keptLeaves)

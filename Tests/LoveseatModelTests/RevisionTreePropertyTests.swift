@@ -43,7 +43,7 @@ import Testing
                 let other = generator.int(0...trees.count - 1)
                 try trees[index].merge(trees[other].everything)
             }
-            if prunes { trees[index].prune(depth: 6) }
+            if prunes { trees[index].prune(by: TreePolicy(depth: 6)) }
         }
         return trees
     }
@@ -96,10 +96,10 @@ import Testing
             for tree in try Self.trees(&generator) {
                 for depth in 4...12 {
                     var pruned = tree
-                    pruned.prune(depth: depth)
+                    pruned.prune(by: TreePolicy(depth: depth))
                     #expect(pruned.current == tree.current, "depth \(depth)")
                     var twice = pruned
-                    twice.prune(depth: depth)
+                    twice.prune(by: TreePolicy(depth: depth))
                     #expect(twice == pruned, "depth \(depth)")
                 }
             }
@@ -110,8 +110,9 @@ import Testing
         for seed in PropertySeeds.of("ASIDE", 400) {
             var generator = SeededGenerator(seed: seed)
             for var tree in try Self.trees(&generator) where !tree.isEmpty {
-                tree.collectAside()
-                tree.prune(depth: 4)
+                var policy = TreePolicy(depth: 4)
+                policy.depthWithAside = 1_000
+                tree.prune(by: policy)
                 let ids = tree.nodes.keys.sorted()
                 var rows = tree.putAside
                 // Rows of lines that have gone another way since, and of revisions that are elsewhere by now.

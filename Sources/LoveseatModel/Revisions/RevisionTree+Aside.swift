@@ -13,14 +13,8 @@ extension RevisionTree {
         }
     }
 
-    /// Makes pruning collect the revisions that it puts aside.
-    package mutating func collectAside() { aside.value = [] }
-
     /// The revisions that pruning has put aside.
-    package var putAside: [AsideRevision] { aside.value ?? [] }
-
-    /// The number of revisions of a line that are kept, in the tree or aside.
-    var keptOfLine: Int { max(depth, Self.maximumDepth, aside.value == nil ? 0 : lineDepth) }
+    package var putAside: [AsideRevision] { aside.value }
 
     /// Puts revisions back, the highest first. A revision that does not fit any more stays away: no leaf is added, and every revision keeps
     /// its descendants.

@@ -54,8 +54,14 @@ extension RevisionTree {
     /// Adds a local edit on top of the current revision, or as the first one.
     ///
     /// An edit of the current revision decides against all other candidates known here.
-    package mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
-        if !isLine, !keepsBranches, !omissions.contains(.closingAtEdit), let winner = parent.map(original) {
+    package mutating func insertLocal(
+        _ id: RevisionID,
+        parent: RevisionID?,
+        flags: Flags,
+        body: JSONText,
+        by policy: TreePolicy
+    ) {
+        if !isLine, !keepsBranches, let winner = parent.map(original) {
             // A pending revision was not shown to anyone, so it is not closed.
             for candidate in candidates where candidate.original != winner {
                 closed.insert(candidate.original)
@@ -63,17 +69,17 @@ extension RevisionTree {
             }
         }
         nodes[id] = Node(id: id, parent: parent, flags: flags, body: body)
-        prune(depth: depth)
+        prune(by: policy)
     }
 
     /// Closes a revision, which need not be here any more.
-    package mutating func giveUp(_ id: RevisionID) {
+    package mutating func giveUp(_ id: RevisionID, by policy: TreePolicy) {
         closed.insert(original(id))
-        prune(depth: depth)
+        prune(by: policy)
     }
 
     /// Adds a received revision, and the sender's tree.
-    package mutating func insert(_ arrival: Arrival) throws(InsertRefusal) -> Outcome {
+    package mutating func insert(_ arrival: Arrival, by policy: TreePolicy) throws(InsertRefusal) -> Outcome {
         try Self.check(arrival.history)
         let id = arrival.history[0]
         let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
@@ -88,9 +94,10 @@ extension RevisionTree {
             arrival.history,
             origin: arrival.origin,
             flags: arrival.flags,
-            body: arrival.body
+            body: arrival.body,
+            by: policy
         )
-        if let knowledge = arrival.knowledge { try merge(knowledge) }
+        if let knowledge = arrival.knowledge { try merge(knowledge, by: policy) }
         keepTelling(branches)
         if !copies.isEmpty { addCopies(copies) }
         // Another client's copy of our revision may be higher by now, on the line that has arrived.
@@ -114,7 +121,7 @@ extension RevisionTree {
         if !arrival.isOutdated || isInDoubt || isFirst { recordMark(of: arrival.remote, at: id) }
         // The peer has fallen back to the revision.
         if wasHere, !arrival.isOutdated, let remote = arrival.remote { remotes[remote] = id }
-        prune(depth: depth)
+        prune(by: policy)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }
 
@@ -124,10 +131,11 @@ extension RevisionTree {
     package mutating func hear(
         _ knowledge: TreeKnowledge,
         current theirs: RevisionID,
-        remote: Remote
+        remote: Remote,
+        by policy: TreePolicy
     ) throws(InsertRefusal) -> Bool {
         let known = self
-        try merge(knowledge)
+        try merge(knowledge, by: policy)
         keepTelling(known.branches)
         guard contains(theirs) else { throw .badHistory }
         // The body may be lost everywhere; then both show the best of those that are left.
@@ -137,7 +145,7 @@ extension RevisionTree {
         }
         releasePending()
         recordMark(of: remote, at: theirs)
-        prune(depth: depth)
+        prune(by: policy)
         return current?.id == theirs
     }
 
@@ -165,8 +173,7 @@ extension RevisionTree {
 
     /// The new revisions on a hub's line that are copies, by any database, and whether or not their originals are known.
     private func copies(in arrival: Arrival) -> [RevisionID] {
-        guard arrival.sender == .hub, arrival.history.count > 1, let isCopy = arrival.isCopy,
-            !omissions.contains(.recognition)
+        guard arrival.sender == .hub, arrival.history.count > 1, let isCopy = arrival.isCopy
         else { return [] }
         return zip(arrival.history, arrival.history.dropFirst())
             .filter { !contains($0) && isCopy($0, $1) }.map(\.0)
@@ -332,7 +339,7 @@ extension RevisionTree {
             // Its edits were closed in favour of the hub's revision, which is deleted by now.
             let edits = candidates.filter { closed.contains($0.original) && isAncestor(id, of: $0.node.id) }
             // Ours may be alive, or no edit with its content may be left.
-            guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1, omissions) }),
+            guard before.isDeleted, let edit = edits.max(by: { $0.precedes($1) }),
                 edit.node.body != nil
             else { return }
             opened = edit.original

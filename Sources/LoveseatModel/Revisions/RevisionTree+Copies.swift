@@ -112,8 +112,13 @@ extension RevisionTree {
     }
 
     /// Stores a copy that a hub has accepted, or the original instead, on top of the hub's earlier revision.
-    package mutating func adoptCopy(_ copy: RevisionID, isOriginal: Bool, parent: RevisionID, remote: Remote)
-    {
+    package mutating func adoptCopy(
+        _ copy: RevisionID,
+        isOriginal: Bool,
+        parent: RevisionID,
+        remote: Remote,
+        by policy: TreePolicy
+    ) {
         // The document may have been purged, or the hub's revision pruned, before the hub's answer came.
         guard contains(parent) else { return }
         if !contains(copy) {
@@ -130,7 +135,7 @@ extension RevisionTree {
             releasePending()
         }
         recordMark(of: remote, at: copy)
-        prune(depth: depth)
+        prune(by: policy)
     }
 
     /// The node that has the content of a copy's original.

@@ -8,9 +8,8 @@ extension RevisionTree {
         package internal(set) var node: Node
 
         /// Of one document a deletion wins, then the higher revision; a copy counts as its original.
-        func precedes(_ other: Self, _ omissions: Omissions) -> Bool {
+        func precedes(_ other: Self) -> Bool {
             if node.isDeleted != other.node.isDeleted { return other.node.isDeleted }
-            if omissions.contains(.rankOfCopy) { return node.id < other.node.id }
             return original != other.original ? original < other.original : node.id < other.node.id
         }
     }
@@ -138,11 +137,11 @@ extension RevisionTree {
         guard candidates.count > 1 else { return candidates.first }
         // Of live ones the higher wins, even of different documents.
         guard candidates.contains(where: \.node.isDeleted) else {
-            return candidates.max { $0.precedes($1, omissions) }
+            return candidates.max { $0.precedes($1) }
         }
         let winners = documents(among: candidates).compactMap(best(ofDocument:))
         let live = winners.filter { !$0.node.isDeleted }
-        return (live.isEmpty ? winners : live).max { $0.precedes($1, omissions) }
+        return (live.isEmpty ? winners : live).max { $0.precedes($1) }
     }
 
     /// Of one document a deletion wins, then the higher revision. A copy whose original is not known here may be an edit of a document that
@@ -154,13 +153,12 @@ extension RevisionTree {
         let standing = edit.map { edit in
             candidates.filter { !$0.node.isDeleted || $0.original.generation >= edit }
         }
-        return (standing ?? candidates).max { $0.precedes($1, omissions) }
+        return (standing ?? candidates).max { $0.precedes($1) }
     }
 
     /// Candidates that share an origin are of one document. The revision below a copy belongs to another document.
     func documents(among candidates: [Candidate]) -> [[Candidate]] {
-        if omissions.contains(.origin) { return [candidates] }
-        return Array(
+        Array(
             Dictionary(grouping: candidates) {
                 origin(of: contains($0.original) ? $0.original : $0.node.id)
             }.values

@@ -24,7 +24,7 @@ extension RevisionTree {
     /// Closes a leaf that has lost against the current revision by the rule alone.
     ///
     /// - Returns: whether it was such a leaf.
-    package mutating func closeLoser(_ id: RevisionID) -> Bool {
+    package mutating func closeLoser(_ id: RevisionID, by policy: TreePolicy) -> Bool {
         guard !keepsBranches, !isLine, let current, let node = nodes[id], isLeaf(id), !node.isDeleted,
             !node.flags.contains(.pending)
         else { return false }
@@ -32,7 +32,7 @@ extension RevisionTree {
         guard original != self.original(current.id), !isAncestor(current.id, of: id),
             closed.insert(original).inserted
         else { return false }
-        prune(depth: depth)
+        prune(by: policy)
         return true
     }
 
@@ -41,29 +41,31 @@ extension RevisionTree {
     /// - Returns: whether something changed.
     /// - Throws: ``InsertRefusal/badHistory`` for a history that contradicts what is known; ``InsertRefusal/conflict`` if the document
     ///   has too many leaves.
-    package mutating func insertBranch(_ history: [RevisionID], flags: Flags, body: JSONText)
-        throws(InsertRefusal)
-        -> Bool
-    {
+    package mutating func insertBranch(
+        _ history: [RevisionID],
+        flags: Flags,
+        body: JSONText,
+        by policy: TreePolicy
+    ) throws(InsertRefusal) -> Bool {
         try Self.check(history)
         let id = history[0]
         let before = self
         guard !contains(id) || (nodes[id]?.body == nil && isLeaf(id)) else {
             // The history may reach further than what is known, or join two known lines.
             let node = nodes[id]
-            try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body)
+            try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body, by: policy)
             if node?.body == nil { nodes[id]?.body = nil }
             let noted = formerLeaves
-            prune(depth: depth)
-            guard aside.value != nil else { return !hasSameLines(as: before) }
+            prune(by: policy)
+            guard policy.putsAside else { return !hasSameLines(as: before) }
             // Revisions that were put back for this are put aside again. A revision that a peer took for a leaf stays, which is not a
             // change.
             var known = before
             known.formerLeaves = noted
-            known.prune(depth: depth)
+            known.prune(by: policy)
             return !hasSameLines(as: known)
         }
-        try addLine(history, origin: nil, flags: flags, body: body)
+        try addLine(history, origin: nil, flags: flags, body: body, by: policy)
         if let current = before.current, !isAncestor(current.id, of: id) {
             let merged = self
             self = before
@@ -76,7 +78,7 @@ extension RevisionTree {
                 throw .conflict
             }
         }
-        prune(depth: depth)
+        prune(by: policy)
         return true
     }
 
@@ -91,22 +93,26 @@ extension RevisionTree {
         }
     }
 
-    /// Adds revisions as ``insertBranch(_:flags:body:)`` does for one after the other, in time that is proportional to their number.
+    /// Adds revisions as ``insertBranch(_:flags:body:by:)`` does for one after the other, in time that is proportional to their number.
     /// Pruning decides once, at the end.
-    package mutating func insertBranches(_ branches: [Branch]) -> [Result<Bool, InsertRefusal>] {
+    package mutating func insertBranches(_ branches: [Branch], by policy: TreePolicy) -> [Result<
+        Bool, InsertRefusal
+    >] {
         var results: [Result<Bool, InsertRefusal>] = []
         results.reserveCapacity(branches.count)
         var rest = branches[...]
-        while !keepsBranches, let branch = rest.popFirst() { results.append(insertOne(branch)) }
-        insert(rest, &results)
+        while !keepsBranches, let branch = rest.popFirst() { results.append(insertOne(branch, policy)) }
+        insert(rest, policy, &results)
         return results
     }
 
     /// Adds one revision. A revision that is refused leaves nothing in the tree, which is stored for the others.
-    private mutating func insertOne(_ branch: Branch) -> Result<Bool, InsertRefusal> {
+    private mutating func insertOne(_ branch: Branch, _ policy: TreePolicy) -> Result<Bool, InsertRefusal> {
         let before = self
         do throws(InsertRefusal) {
-            return .success(try insertBranch(branch.history, flags: branch.flags, body: branch.body))
+            return .success(
+                try insertBranch(branch.history, flags: branch.flags, body: branch.body, by: policy)
+            )
         } catch {
             self = before
             return .failure(error)
@@ -116,23 +122,24 @@ extension RevisionTree {
     /// Adds revisions at once, or in halves if that is not possible.
     private mutating func insert(
         _ branches: ArraySlice<Branch>,
+        _ policy: TreePolicy,
         _ results: inout [Result<Bool, InsertRefusal>]
     ) {
         guard branches.count > 1 else {
-            return results.append(contentsOf: branches.map { insertOne($0) })
+            return results.append(contentsOf: branches.map { insertOne($0, policy) })
         }
-        if let areNew = insertAtOnce(branches) {
+        if let areNew = insertAtOnce(branches, policy) {
             return results.append(contentsOf: areNew.map { .success($0) })
         }
         let middle = branches.startIndex + branches.count / 2
-        insert(branches[..<middle], &results)
-        insert(branches[middle...], &results)
+        insert(branches[..<middle], policy, &results)
+        insert(branches[middle...], policy, &results)
     }
 
     /// Adds revisions to a document with kept branches by one merge.
     ///
     /// - Returns: whether each is new; nil, without a change, if their order matters, or one of them may not be added.
-    private mutating func insertAtOnce(_ branches: ArraySlice<Branch>) -> [Bool]? {
+    private mutating func insertAtOnce(_ branches: ArraySlice<Branch>, _ policy: TreePolicy) -> [Bool]? {
         var lines = TreeKnowledge()
         var heads: Set<RevisionID> = []
         var parents: [RevisionID: RevisionID?] = [:]
@@ -144,7 +151,7 @@ extension RevisionTree {
                 areNew.append(false)
                 continue
             }
-            guard branch.history.count <= keptOfLine, (try? Self.check(branch.history)) != nil,
+            guard branch.history.count <= policy.keptOfLine, (try? Self.check(branch.history)) != nil,
                 !branch.history.contains(where: \.isFiller)
             else { return nil }
             areNew.append(true)
@@ -171,13 +178,13 @@ extension RevisionTree {
         guard heads.isDisjoint(with: parents.keys) else { return nil }
         guard !lines.nodes.isEmpty else { return areNew }
         let before = self
-        if nodes.count + lines.nodes.count > depth { formerLeaves.value.formUnion(heads) }
+        if nodes.count + lines.nodes.count > policy.depth { formerLeaves.value.formUnion(heads) }
         // A history may contradict the tree: the revisions are then added one by one, and the one at fault is refused.
-        guard (try? merge(lines)) != nil, leaves.count <= Self.keptLeaves else {
+        guard (try? merge(lines, by: policy)) != nil, leaves.count <= Self.keptLeaves else {
             self = before
             return nil
         }
-        prune(depth: depth)
+        prune(by: policy)
         return areNew
     }
 
@@ -188,13 +195,19 @@ extension RevisionTree {
     }
 
     /// Adds an edit of a leaf, made by a peer of CouchDB's wire. `parent`: nil for the first revision.
-    package mutating func insertEdit(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
+    package mutating func insertEdit(
+        _ id: RevisionID,
+        parent: RevisionID?,
+        flags: Flags,
+        body: JSONText,
+        by policy: TreePolicy
+    ) {
         if !keepsBranches, parent == current?.id || parent == nil {
-            return insertLocal(id, parent: parent, flags: flags, body: body)
+            return insertLocal(id, parent: parent, flags: flags, body: body, by: policy)
         }
         keepBranches()
         nodes[id] = Node(id: id, parent: parent, flags: flags, body: body)
-        prune(depth: depth)
+        prune(by: policy)
     }
 
     /// Removes leaves, with the ancestors that only they need.

@@ -112,8 +112,8 @@ extension RevisionTree {
     }
 
     /// Adds the knowledge of another database. Commutative, associative and idempotent, except for pruning.
-    package mutating func merge(_ other: TreeKnowledge) throws(InsertRefusal) {
-        noteLeaves(other)
+    package mutating func merge(_ other: TreeKnowledge, by policy: TreePolicy) throws(InsertRefusal) {
+        noteLeaves(other, policy)
         let recalled = forgotten(among: other.nodes)
         if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
         for node in other.nodes { add(node) }
@@ -141,8 +141,8 @@ extension RevisionTree {
     }
 
     /// Remembers the leaves of both sides until the next pruning, which must not forget their descendants.
-    private mutating func noteLeaves(_ other: TreeKnowledge) {
-        if nodes.count + other.nodes.count <= depth { return }
+    private mutating func noteLeaves(_ other: TreeKnowledge, _ policy: TreePolicy) {
+        if nodes.count + other.nodes.count <= policy.depth { return }
         let inner = Set(other.nodes.compactMap(\.parent))
         formerLeaves.value.formUnion(other.nodes.map(\.id).filter { !inner.contains($0) })
         formerLeaves.value.formUnion(leaves.map(\.id))
@@ -199,12 +199,13 @@ extension RevisionTree {
         _ history: [RevisionID],
         origin: RevisionID?,
         flags: Flags,
-        body: JSONText
+        body: JSONText,
+        by policy: TreePolicy
     ) throws(InsertRefusal) {
         guard let id = history.first else { throw .badHistory }
         var line = TreeKnowledge()
         var ancestors = history.dropFirst().filter { !$0.isFiller }
-        let kept = keptOfLine
+        let kept = policy.keptOfLine
         if ancestors.count > kept {
             // Revisions that would be pruned at once, except the beginning of the line and the place where it meets a
             // known one.
@@ -220,7 +221,7 @@ extension RevisionTree {
                 Node(id: node, parent: parent, flags: isHead ? flags : [], body: isHead ? body : nil)
             )
         }
-        try merge(line)
+        try merge(line, by: policy)
     }
 
     /// Refuses a history that skips generations. If the sender has pruned, a gap is allowed.

@@ -11,13 +11,13 @@ extension RevisionTree {
     /// The maximum number of revisions that are kept in the middle of lines because a peer took them for leaves.
     static let jointsKept = 16
 
-    /// Forgets revisions deeper than `depth` below every leaf, and bodies that are not needed. The current revision
+    /// Forgets revisions deeper than the policy's depth below every leaf, and bodies that are not needed. The current revision
     /// does not change.
     ///
     /// Kept are candidates, the nearest copies below them, the origin of every line, revisions that a peer took for a
     /// leaf, and the revision that a remote database is known to have, with its body: a merge, a delta or a copy starts
     /// from it.
-    package mutating func prune(depth: Int) {
+    package mutating func prune(by policy: TreePolicy) {
         if !remotes.isEmpty { remotes = remotes.filter { contains($0.value) } }
         var isLine = isLine
         if !isLine {
@@ -26,14 +26,17 @@ extension RevisionTree {
             forgetClosedLines()
             isLine = self.isLine
         }
-        if nodes.count > depth, !(isLine && shortenLine(depth)) { pruneLines(depth, isLine: isLine) }
+        if nodes.count > policy.depth, !(isLine && shortenLine(by: policy)) {
+            pruneLines(isLine: isLine, by: policy)
+        }
         formerLeaves.value = []
         // The rest of a pruned line is still a line.
-        pruneBodies(isLine: isLine || self.isLine)
+        pruneBodies(isLine: isLine || self.isLine, by: policy)
     }
 
     /// Forgets the middle of a line in which no revision has to be kept; false if one has to.
-    private mutating func shortenLine(_ depth: Int) -> Bool {
+    private mutating func shortenLine(by policy: TreePolicy) -> Bool {
+        let depth = policy.depth
         guard depth > 0, let highest = nodes.keys.max(by: <) else { return false }
         let line = line(highest)
         let middle = line.dropFirst(depth).dropLast()
@@ -48,14 +51,16 @@ extension RevisionTree {
                 impossible("revision \(id) is on a line, and not in the tree")
                 continue
             }
-            aside.value?.append(AsideRevision(id: id, child: child, flags: node.flags))
+            if policy.putsAside {
+                aside.value.append(AsideRevision(id: id, child: child, flags: node.flags))
+            }
             child = id
             nodes[line[depth - 1]]?.forget(node)
         }
         return true
     }
 
-    private mutating func pruneLines(_ depth: Int, isLine: Bool) {
+    private mutating func pruneLines(isLine: Bool, by policy: TreePolicy) {
         let before = isLine ? [] : candidates
         var kept = Set(remotes.values).union(before.map(\.node.id))
         kept.formUnion(pending.map(\.id))
@@ -63,7 +68,7 @@ extension RevisionTree {
         kept.formUnion(before.compactMap { line($0.original).first { copies[$0] != nil } })
         for leaf in leaves {
             let line = line(leaf.id)
-            kept.formUnion(line.prefix(depth))
+            kept.formUnion(line.prefix(policy.depth))
             if let origin = line.last { kept.insert(origin) }
         }
         if kept.count >= nodes.count { return }
@@ -78,7 +83,9 @@ extension RevisionTree {
             var child = id
             // The parent that stays is the nearest ancestor that does.
             while let parent = node.parent.flatMap({ all.nodes[$0] }), !kept.contains(parent.id) {
-                aside.value?.append(AsideRevision(id: parent.id, child: child, flags: parent.flags))
+                if policy.putsAside {
+                    aside.value.append(AsideRevision(id: parent.id, child: child, flags: parent.flags))
+                }
                 child = parent.id
                 node.forget(parent)
             }
@@ -110,7 +117,7 @@ extension RevisionTree {
 
     // MARK: Bodies
 
-    private mutating func pruneBodies(isLine: Bool) {
+    private mutating func pruneBodies(isLine: Bool, by policy: TreePolicy) {
         if nodes.count <= 1 { return }
         var candidates: Set<RevisionID> = []
         let standing = isLine ? [] : self.candidates
@@ -131,7 +138,8 @@ extension RevisionTree {
             }
         }
         let marked = Set(remotes.values)
-        let bases = pendingBases.union(deltaBases).union(deletedBodies(candidates))
+        let bases = pendingBases.union(deltaBases(policy.ancestorBodiesKept))
+            .union(policy.keepsDeletedBodies ? deletedBodies(candidates) : [])
         for (id, node) in nodes where node.body != nil && !node.flags.contains(.pending) {
             guard !candidates.contains(id), !marked.contains(id), !bases.contains(id) else { continue }
             nodes[id]?.body = nil
@@ -157,16 +165,15 @@ extension RevisionTree {
     private static let maximumDeltaBase = 32 << 10
 
     /// The revisions from which deltas to peers that are a few revisions behind start.
-    private var deltaBases: Set<RevisionID> {
-        guard ancestorBodiesKept > 0, let current else { return [] }
-        let kept = ancestors(of: current.id).prefix(ancestorBodiesKept)
+    private func deltaBases(_ ancestors: Int) -> Set<RevisionID> {
+        guard ancestors > 0, let current else { return [] }
+        let kept = self.ancestors(of: current.id).prefix(ancestors)
         return Set(kept.filter { (nodes[$0]?.body?.bytes.count ?? 0) <= Self.maximumDeltaBase })
     }
 
     /// The revisions about which an access policy is asked instead of tombstones.
     private func deletedBodies(_ candidates: Set<RevisionID>) -> [RevisionID] {
-        guard keepsDeletedBodies else { return [] }
-        return candidates.compactMap { nodes[$0]?.isDeleted == true ? deleted(by: $0)?.id : nil }
+        candidates.compactMap { nodes[$0]?.isDeleted == true ? deleted(by: $0)?.id : nil }
     }
 
     // MARK: Bounds

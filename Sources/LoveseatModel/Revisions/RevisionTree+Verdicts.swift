@@ -32,13 +32,14 @@ extension RevisionTree {
         _ pending: RevisionID,
         _ verdict: Verdict,
         from peer: PeerKind,
+        by policy: TreePolicy,
         make: (Draft) throws -> Node
     ) rethrows {
         guard let current, nodes[pending]?.flags.contains(.pending) == true else {
             return impossible("revision \(pending) waits for no verdict")
         }
         nodes[pending]?.flags.remove(.pending)
-        try decide(between: current.id, and: pending, verdict, from: peer, make: make)
+        try decide(between: current.id, and: pending, verdict, from: peer, by: policy, make: make)
     }
 
     /// Decides between two leaves.
@@ -47,6 +48,7 @@ extension RevisionTree {
         and remote: RevisionID,
         _ verdict: Verdict,
         from peer: PeerKind,
+        by policy: TreePolicy,
         make: (Draft) throws -> Node
     ) rethrows {
         switch verdict {
@@ -61,7 +63,7 @@ extension RevisionTree {
             if !keepsBranches { closed.insert(original(parent)) }
             nodes[node.id] = node
         }
-        prune(depth: depth)
+        prune(by: policy)
     }
 
     /// Keeps a leaf over others. From a hub, the kept leaf is the hub's, or goes on top of it, so no new revision is needed. A deletion
@@ -100,6 +102,7 @@ extension RevisionTree {
     package mutating func settle(
         keeping leaf: RevisionID,
         edit: JSONText?,
+        by policy: TreePolicy,
         make: (Draft) throws -> Node
     ) rethrows -> Node? {
         guard let current, let kept = nodes[leaf], let body = edit ?? kept.body else { return nil }
@@ -117,7 +120,7 @@ extension RevisionTree {
         for id in pending.map(\.id) { nodes[id]?.flags.remove(.pending) }
         try giveUp(others, make: make)
         nodes[node.id] = node
-        prune(depth: depth)
+        prune(by: policy)
         return node
     }
 

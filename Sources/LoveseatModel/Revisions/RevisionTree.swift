@@ -73,37 +73,10 @@ package struct RevisionTree: Hashable, Sendable {
     /// The revision last known to be the current one at each remote database.
     package internal(set) var remotes: [Remote: RevisionID] = [:]
 
-    /// The number of ancestors of the current revision that keep their bodies, for deltas to peers that pull. Not
-    /// stored.
-    package var ancestorBodiesKept = 0
-    /// Whether the revision that a tombstone deletes keeps its body, for access policies. Not stored.
-    package var keepsDeletedBodies = false
-    /// The number of revisions that are kept of a line. Not stored.
-    package var depth = maximumDepth
-    /// The number of revisions of a line that are kept in all, those that were put aside included. Not stored.
-    package var lineDepth = 0
-    /// Revisions that pruning put aside, for the caller to keep elsewhere; nil if they are not collected. Not stored.
-    var aside = Passing<[AsideRevision]?>(nil)
+    /// Revisions that pruning put aside, for the caller to keep elsewhere. Not stored.
+    var aside = Passing<[AsideRevision]>([])
     /// The leaves of both sides before the last merge. Not stored.
     var formerLeaves = Passing<Set<RevisionID>>([])
-    /// The parts of the rule that this database leaves out, so that the simulator can notice it.
-    package var omissions: Omissions = []
-
-    /// Errors that an implementation of the rule could have.
-    package struct Omissions: OptionSet, Hashable, Sendable {
-        package let rawValue: Int
-        package init(rawValue: Int) { self.rawValue = rawValue }
-
-        /// A local edit closes no other candidate.
-        package static let closingAtEdit = Omissions(rawValue: 1)
-        /// A copy ranks by its own revision ID.
-        package static let rankOfCopy = Omissions(rawValue: 2)
-        /// All lines are of one document.
-        package static let origin = Omissions(rawValue: 4)
-        /// A copy on a hub's line is taken for an edit.
-        package static let recognition = Omissions(rawValue: 8)
-    }
-
     package init() {}
 
     /// Creates a tree from stored parts.

@@ -70,11 +70,11 @@ extension StoreWriteTransaction {
         for histories: some Sequence<[RevisionID]>,
         in collection: CollectionHandle
     ) throws -> RevisionTree {
-        guard record.flags.contains(.hasAncestors) else { return try tree(of: record) }
-        let tree = try tree(of: record)
+        let tree = try record.tree()
+        if !record.flags.contains(.hasAncestors) { return tree }
         let leaves = Set(tree.leaves.map(\.id))
         if histories.allSatisfy({ !leaves.isDisjoint(with: $0) }) { return tree }
-        return try self.tree(of: whole(record, in: collection))
+        return try whole(record, in: collection).tree()
     }
 }
 

@@ -34,7 +34,7 @@ extension StoreWriteTransaction {
         guard try Bool.fetchOne(database.cachedStatement(sql: peers)) == true,
             let record = try record(id, in: collection)
         else { return }
-        let tree = try tree(of: record)
+        let tree = try record.tree()
         // An original that is not here is given up by its name. Only a revision that is here can be continued.
         var revisions = tree.candidates.filter { !$0.node.isDeleted }.flatMap { candidate in
             tree.contains(candidate.original)
@@ -99,16 +99,17 @@ extension RevisionTree {
         over purged: [StoreWriteTransaction.PurgedRevision],
         flags: Flags,
         body: JSONText,
+        by policy: TreePolicy,
         name: (_ parent: RevisionID?) throws -> RevisionID
     ) throws -> RevisionID {
         var revision = try name(nil)
         if let same = purged.first(where: { $0.origin == revision || $0.original == revision }) {
             revision = try name(same.original)
-            try addLine([revision, same.original], origin: same.origin, flags: flags, body: body)
+            try addLine([revision, same.original], origin: same.origin, flags: flags, body: body, by: policy)
         } else {
-            insertLocal(revision, parent: nil, flags: flags, body: body)
+            insertLocal(revision, parent: nil, flags: flags, body: body, by: policy)
         }
-        for given in purged where !contains(given.original) { giveUp(given.original) }
+        for given in purged where !contains(given.original) { giveUp(given.original, by: policy) }
         return revision
     }
 }

@@ -23,7 +23,7 @@ extension StoreWriteTransaction {
             largest = max(largest, body.bytes.count)
         }
         try keepIfReplaced(record.body, record.revision)
-        if record.encodedTree != nil, ancestorBodiesKept > 0 || !tree.isLine {
+        if record.encodedTree != nil, treePolicy.ancestorBodiesKept > 0 || !tree.isLine {
             for node in try record.tree().nodes.values where node.id != record.revision {
                 try keepIfReplaced(node.body, node.id)
             }

@@ -123,8 +123,7 @@ extension DocumentStore {
                 blobs: blobs,
                 catalog: catalog,
                 options: options,
-                ancestorBodiesKept: ancestorBodiesKept.load(ordering: .relaxed),
-                keepsDeletedBodies: keepsDeletedBodies.load(ordering: .relaxed)
+                retention: retention
             )
             let asksForSync = durably && !isFullSync
             if asksForSync { try db.execute(sql: "PRAGMA synchronous = FULL") }

@@ -57,11 +57,11 @@ extension StoreWriteTransaction {
         if let record, record.revision == revision, history.count == 1, !Self.differ(record.node, arrived) {
             return false
         }
-        var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? newTree
+        var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? RevisionTree()
         let isMended = try compare(arrived, with: &tree, id, collection)
         let isNews =
-            try Self.close(history, in: &tree)
-            || tree.insertBranch(history, flags: flags.treeFlags, body: body)
+            try close(history, in: &tree)
+            || tree.insertBranch(history, flags: flags.treeFlags, body: body, by: treePolicy)
         try keepLate(body, of: revision, in: tree, id, collection)
         guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
@@ -86,9 +86,9 @@ extension StoreWriteTransaction {
     /// here, and only here, when the current revision is deleted.
     ///
     /// - Returns: whether the history is such a tombstone.
-    private static func close(_ history: [RevisionID], in tree: inout RevisionTree) -> Bool {
-        guard history.count > 1, history[0] == closingTombstone(over: history[1]) else { return false }
-        return tree.closeLoser(history[1])
+    private func close(_ history: [RevisionID], in tree: inout RevisionTree) -> Bool {
+        guard history.count > 1, history[0] == Self.closingTombstone(over: history[1]) else { return false }
+        return tree.closeLoser(history[1], by: treePolicy)
     }
 
     /// A revision with its history, newest first, as a peer of CouchDB's wire sent it.
@@ -138,7 +138,7 @@ extension StoreWriteTransaction {
                     )
                     if try compare(arrived, with: &tree, id, collection) { mended.insert(index) }
                 }
-                guard !Self.close(branch.history, in: &tree) else {
+                guard !close(branch.history, in: &tree) else {
                     closed.insert(index)
                     continue
                 }
@@ -147,7 +147,7 @@ extension StoreWriteTransaction {
                 )
             } catch let error as OtherContent { refusals[index] = error }
         }
-        var outcomes = tree.insertBranches(accepted)[...]
+        var outcomes = tree.insertBranches(accepted, by: treePolicy)[...]
         // Refused revisions have changed nothing, and are among the results.
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
@@ -207,16 +207,21 @@ extension StoreWriteTransaction {
             guard parent == nil else { throw EditRefusal.conflict }
             let flags = rowFlags(of: body, isDeleted: isDeleted)
             let purged = catalog.remembersPurges ? try takePurge(of: id, in: collection) : []
-            var tree = newTree
+            var tree = RevisionTree()
             if !purged.isEmpty, !isDeleted {
-                let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body) {
+                let revision = try tree.makeAnew(
+                    over: purged,
+                    flags: flags.treeFlags,
+                    body: body,
+                    by: treePolicy
+                ) {
                     try Self.revisionID(parent: $0, isDeleted: false, body: body)
                 }
                 try store(tree, over: nil, id: id, in: collection)
                 return revision
             }
             let revision = try Self.revisionID(parent: nil, isDeleted: isDeleted, body: body)
-            tree.insertLocal(revision, parent: nil, flags: flags.treeFlags, body: body)
+            tree.insertLocal(revision, parent: nil, flags: flags.treeFlags, body: body, by: treePolicy)
             try store(tree, over: nil, id: id, in: collection)
             return revision
         }
@@ -230,12 +235,13 @@ extension StoreWriteTransaction {
         }
         let base = parent ?? record.revision
         let revision = try Self.revisionID(parent: base, isDeleted: isDeleted, body: body)
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         tree.insertEdit(
             revision,
             parent: base,
             flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
-            body: body
+            body: body,
+            by: treePolicy
         )
         try store(tree, over: record, in: collection)
         return revision
@@ -249,7 +255,7 @@ extension StoreWriteTransaction {
         -> [RevisionID]
     {
         guard let record = try record(id, in: collection) else { return [] }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         let removed = tree.removeLeaves(Set(revisions))
         guard !removed.isEmpty else { return [] }
         if tree.isEmpty || tree.current?.body == nil {

@@ -34,7 +34,7 @@ extension StoreWriteTransaction {
             if sequence != nil { return (.inserted, nil) }
         }
         let record = try record(incoming.documentID, in: collection)
-        var tree = try record.map { try self.tree(of: $0) } ?? newTree
+        var tree = try record.map { try $0.tree() } ?? RevisionTree()
         if let remote = incoming.remote, let record, incoming.followed?.contains(record.sequence) == false {
             tree.forgetRemote(remote)
         }
@@ -56,7 +56,7 @@ extension StoreWriteTransaction {
         arrival.asksResolver = incoming.asksResolver
         (arrival.isOutdated, arrival.mayBeOld) = (incoming.isOutdated, incoming.mayBeOld)
         arrival.isCopy = { CopyName.isCopy($0, over: $1, of: incoming.documentID, sha1: Hashing.sha1) }
-        let outcome = try tree.insert(arrival)
+        let outcome = try tree.insert(arrival, by: treePolicy)
         let current = tree.current
         let isAgreed = current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
         let disagrees = !isAgreed && incoming.sender == .loveseat && !incoming.isOutdated
@@ -93,10 +93,10 @@ extension StoreWriteTransaction {
         in collection: CollectionHandle
     ) throws -> Bool? {
         guard let record = try record(id, in: collection) else { return nil }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         let before = tree
         let isMended = try Self.compare(knowledge.nodes, with: &tree)
-        let agrees = try tree.hear(knowledge, current: current, remote: remote)
+        let agrees = try tree.hear(knowledge, current: current, remote: remote, by: treePolicy)
         try replace(before, with: &tree, over: record, id: id, in: collection, isMended: isMended)
         return agrees
     }
@@ -184,7 +184,7 @@ extension StoreWriteTransaction {
             try statement.run()
             return
         }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         if record.revision == revision, tree.remotes[remote] == nil {
             // No other change follows, and no other knowledge changes.
             tree.recordMark(of: remote, at: revision)
@@ -209,7 +209,7 @@ extension StoreWriteTransaction {
         case .loveseat: break
         case .client, nil: tree.recordMark(of: remote, at: revision)
         }
-        tree.prune(depth: tree.depth)
+        tree.prune(by: treePolicy)
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
@@ -221,12 +221,12 @@ extension StoreWriteTransaction {
         throws -> Bool
     {
         guard let record = try record(id, in: collection) else { return false }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         let before = tree
         if !tree.hasFallenBack(remote, to: revision) {
             tree = before
             tree.follow(remote, to: revision)
-            tree.prune(depth: tree.depth)
+            tree.prune(by: treePolicy)
         }
         guard tree.current?.id == record.revision else {
             try replace(before, with: &tree, over: record, id: id, in: collection)
@@ -240,7 +240,7 @@ extension StoreWriteTransaction {
     package func forgetMark(_ id: String, remote: Int, in collection: CollectionHandle) throws {
         // The document may have been purged since it was listed.
         guard let record = try record(id, in: collection) else { return }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         if tree.remotes[remote] == nil { return }
         tree.forgetRemote(remote)
         try write(tree, over: record, in: collection, sequence: record.sequence)
@@ -258,13 +258,14 @@ extension StoreWriteTransaction {
     ) throws {
         // The document may have been purged while the hub looked at the copy.
         guard let record = try record(id, in: collection) else { return }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         let before = tree
         tree.adoptCopy(
             copy,
             isOriginal: !CopyName.isCopy(copy, over: parent, of: id, sha1: Hashing.sha1),
             parent: parent,
-            remote: remote
+            remote: remote,
+            by: treePolicy
         )
         try replace(before, with: &tree, over: record, id: id, in: collection)
     }

@@ -14,9 +14,9 @@ extension StoreWriteTransaction {
         from peer: RevisionTree.PeerKind
     ) throws -> RevisionID? {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try tree.settle(remote, verdict, from: peer, make: made)
+        try tree.settle(remote, verdict, from: peer, by: treePolicy, make: made)
         try store(tree, over: record, in: collection)
         return tree.current?.id
     }
@@ -35,8 +35,8 @@ extension StoreWriteTransaction {
         guard verdict != .byRule, let record = try record(id, in: collection) else { return false }
         let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
         guard live.contains(local), live.contains(remote) else { return false }
-        var tree = try tree(of: record)
-        try tree.decide(between: local, and: remote, verdict, from: .loveseat, make: made)
+        var tree = try record.tree()
+        try tree.decide(between: local, and: remote, verdict, from: .loveseat, by: treePolicy, make: made)
         try store(tree, over: record, in: collection)
         return true
     }
@@ -51,9 +51,14 @@ extension StoreWriteTransaction {
         keeping leaf: RevisionID,
         edit: JSONText?
     ) throws -> RevisionID {
-        var tree = try tree(of: record)
+        var tree = try record.tree()
         let kept = tree.node(leaf)?.body
-        let made = try tree.settle(keeping: leaf, edit: edit?.keepingAttachments(of: kept), make: made)
+        let made = try tree.settle(
+            keeping: leaf,
+            edit: edit?.keepingAttachments(of: kept),
+            by: treePolicy,
+            make: made
+        )
         guard made != nil else { return record.revision }
         try store(tree, over: record, in: collection)
         return tree.current?.id ?? record.revision

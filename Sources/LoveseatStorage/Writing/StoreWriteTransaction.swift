@@ -13,8 +13,8 @@ package enum SaveCondition: Hashable, Sendable {
 package final class StoreWriteTransaction: StoreReadTransaction {
     private let blobs: BlobFiles
     let options: DocumentStore.Options
-    let ancestorBodiesKept: Int
-    private let keepsDeletedBodies: Bool
+    /// How much trees keep, without the revision limit.
+    private let retention: TreePolicy
     /// The IDs changed in each collection, in order.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
@@ -35,13 +35,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         blobs: BlobFiles,
         catalog: DocumentStore.Catalog,
         options: DocumentStore.Options,
-        ancestorBodiesKept: Int,
-        keepsDeletedBodies: Bool
+        retention: TreePolicy
     ) {
         self.blobs = blobs
         self.options = options
-        self.ancestorBodiesKept = ancestorBodiesKept
-        self.keepsDeletedBodies = keepsDeletedBodies
+        self.retention = retention
         super.init(database: database, catalog: catalog)
     }
 
@@ -123,27 +121,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         }
     }
 
-    func tree(of record: DocumentRecord) throws -> RevisionTree {
-        var tree = try record.tree()
-        configure(&tree)
-        return tree
-    }
-
-    var newTree: RevisionTree {
-        var tree = RevisionTree()
-        configure(&tree)
-        return tree
-    }
-
-    private func configure(_ tree: inout RevisionTree) {
-        tree.ancestorBodiesKept = ancestorBodiesKept
-        tree.keepsDeletedBodies = keepsDeletedBodies
-        tree.depth = options.revisionDepth
-        if let limit = catalogView.revisionLimit, limit > tree.depth {
-            tree.lineDepth = limit
-            tree.collectAside()
-        }
-        tree.omissions = options.omissions
+    /// See ``retention``. The revision limit may change within the transaction.
+    var treePolicy: TreePolicy {
+        var policy = retention
+        policy.depthWithAside = catalogView.revisionLimit ?? 0
+        return policy
     }
 
     // MARK: Local edits
@@ -181,8 +163,14 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         }
         let flags = try flagsOfSaved(body, isDeleted: isDeleted)
         let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
-        var tree = try tree(of: record)
-        tree.insertLocal(revision, parent: record.revision, flags: flags.treeFlags, body: body)
+        var tree = try record.tree()
+        tree.insertLocal(
+            revision,
+            parent: record.revision,
+            flags: flags.treeFlags,
+            body: body,
+            by: treePolicy
+        )
         return (revision, try store(tree, over: record, in: collection))
     }
 
@@ -196,8 +184,13 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if catalogView.remembersPurges, try record(id, in: collection) == nil {
             let purged = try takePurge(of: id, in: collection)
             if !purged.isEmpty {
-                var tree = newTree
-                let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body) {
+                var tree = RevisionTree()
+                let revision = try tree.makeAnew(
+                    over: purged,
+                    flags: flags.treeFlags,
+                    body: body,
+                    by: treePolicy
+                ) {
                     try Self.revisionID(parent: $0, isDeleted: false, body: body)
                 }
                 return (revision, try store(tree, over: nil, id: id, in: collection))
@@ -219,7 +212,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// Returns the ID of a local revision.
     ///
     /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent has the highest possible generation.
-    static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
+    package static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
         -> RevisionID
     {
         guard parent?.generation != .max else {

@@ -1,0 +1,16 @@
+import LoveseatModel
+
+/// Changes of trees by the standard policy, which most tests are about.
+extension RevisionTree {
+    mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
+        insertLocal(id, parent: parent, flags: flags, body: body, by: .standard)
+    }
+
+    mutating func giveUp(_ id: RevisionID) { giveUp(id, by: .standard) }
+
+    mutating func insert(_ arrival: Arrival) throws(InsertRefusal) -> Outcome {
+        try insert(arrival, by: .standard)
+    }
+
+    mutating func merge(_ other: TreeKnowledge) throws(InsertRefusal) { try merge(other, by: .standard) }
+}
