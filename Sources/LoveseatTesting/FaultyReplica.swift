@@ -133,7 +133,7 @@ final class FaultyReplica: ReplicaLayer {
 
     func saveCheckpoint(_ body: JSONText, coversMarks: Bool) throws(LoveseatError) {
         if errs(.believeUncoveredMarks) {
-            inner.beginCheckpoint()
+            try inner.beginCheckpoint()
             return try inner.saveCheckpoint(body, coversMarks: true)
         }
         let body = errs(.skipCheckpoint) ? Self.advanced(body) : body

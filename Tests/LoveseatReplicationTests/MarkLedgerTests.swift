@@ -77,16 +77,52 @@ struct MarkLedgerTests {
     @Test func `marks are covered from a checkpoint on until the next mark`() {
         var ledger = MarkLedger()
         #expect(!ledger.isCovered)
-        ledger.checkpointBegan()
+        ledger.checkpointBegan(removals: nil)
         #expect(ledger.isCovered)
         ledger.marksMade()
         #expect(!ledger.isCovered)
-        ledger.checkpointBegan()
+        ledger.checkpointBegan(removals: nil)
         ledger.marksMade()
         ledger.marksMade()
         #expect(!ledger.isCovered)
-        ledger.checkpointBegan()
+        ledger.checkpointBegan(removals: nil)
         #expect(ledger.isCovered)
+    }
+
+    @Test func `removals are covered by the checkpoint that was sent after them, once it is saved`() {
+        var ledger = MarkLedger()
+        #expect(!ledger.removals.hasAny)
+        ledger.found(RemovalCount(counted: 3, covered: 2))
+        #expect(ledger.removals.hasAny)
+        #expect(ledger.removals.isUncovered)
+        #expect(ledger.removals.unsaved == nil)
+        ledger.checkpointBegan(removals: 3)
+        #expect(ledger.removals.unsaved == 3)
+        // A save that failed is made again.
+        #expect(ledger.removals.unsaved == 3)
+        ledger.checkpointSaved()
+        #expect(ledger.removals.unsaved == nil)
+        ledger.checkpointBegan(removals: 3)
+        #expect(ledger.removals.unsaved == nil)
+        ledger.checkpointBegan(removals: 4)
+        #expect(ledger.removals.unsaved == 4)
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil, false, false), (0, nil, true, false), (1, nil, true, true), (1, 1, true, false),
+            (nil, 0, true, false),
+        ] as [(Int?, Int?, Bool, Bool)]
+    )
+    func `a peer that took documents away is remembered`(
+        _ counted: Int?,
+        _ covered: Int?,
+        _ hasAny: Bool,
+        _ isUncovered: Bool
+    ) {
+        let removals = RemovalCount(counted: counted, covered: covered)
+        #expect(removals.hasAny == hasAny)
+        #expect(removals.isUncovered == isUncovered)
     }
 
     @Test func `what was in doubt is offered when everything of the beginning was`() {

@@ -134,10 +134,12 @@ struct CheckpointSession {
         time: Int64,
         _ effects: inout SessionEffects
     ) {
-        // The database cannot be written: the session ends, or goes on without a checkpoint.
+        // The database cannot be used: the session ends, or goes on without a checkpoint.
         guard retract(time: time, &effects) else { return }
-        // The checkpoint does not cover marks that are made from now on.
-        replica.beginCheckpoint()
+        // The checkpoint does not cover marks that are made from now on. If the database cannot be read, it is not sent.
+        guard use(&effects, { replica throws(LoveseatError) in try replica.beginCheckpoint() }) else {
+            return
+        }
         stage = .sent(checkpoint, repairs: repairs)
         let request = SetCheckpointMessage(
             id: id,
@@ -156,11 +158,11 @@ struct CheckpointSession {
         guard keepsMore else { return true }
         keepsMore = false
         let body = start.json(time: time)
-        return write(&effects) { replica throws(LoveseatError) in try replica.retractCheckpoint(body) }
+        return use(&effects) { replica throws(LoveseatError) in try replica.retractCheckpoint(body) }
     }
 
-    /// Returns whether the database was written. If it is busy the session ends, else it goes on without a checkpoint.
-    private mutating func write(
+    /// Returns whether the database could be used. If it is busy the session ends, else it goes on without a checkpoint.
+    private mutating func use(
         _ effects: inout SessionEffects,
         _ body: (any ReplicaCheckpoints) throws(LoveseatError) -> Void
     ) -> Bool {
@@ -198,7 +200,7 @@ struct CheckpointSession {
     {
         stage = .idle
         let body = checkpoint.json(time: time)
-        let isWritten = write(&effects) { [coversMarks] replica throws(LoveseatError) in
+        let isWritten = use(&effects) { [coversMarks] replica throws(LoveseatError) in
             try replica.saveCheckpoint(body, coversMarks: coversMarks)
         }
         if isWritten { saved = checkpoint }

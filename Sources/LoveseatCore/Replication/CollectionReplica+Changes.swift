@@ -208,7 +208,7 @@ extension CollectionReplica {
                 }
                 return verdict
             }
-            try noteTaking(purges: purges, transaction)
+            try noteRemovals(purges: purges, transaction)
             return verdicts
         }
     }

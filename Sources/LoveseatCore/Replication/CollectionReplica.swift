@@ -29,9 +29,6 @@ package final class CollectionReplica: Replica {
     /// Revisions that the peer announced in this session before it was known to have them; nil while there are none, so that no name is made
     /// for each pushed document.
     private var echoed: NameSet?
-    /// The number of times that the peer had taken documents away before a checkpoint: before the last one that was saved, and before the
-    /// one that is on its way to the peer.
-    private var takingsCovered: (stored: Int, begun: Int)?
     /// The documents that could not be stored when they were pulled.
     var failed: DocumentSet = []
 
@@ -66,13 +63,12 @@ package final class CollectionReplica: Replica {
                 stored.body =
                     found?.userChanges == source.userChanges
                     ? found?.body : found.map { Self.withoutPulls($0.body) }
-                let takings = try view.localCheckpoint(takingsKey(remote)).map(Self.number)
-                // Version 0.2.0 recorded for each checkpoint only that there were any.
-                let note = try view.localCheckpoint(coveredKey)
-                let covered = note.map(Self.number) ?? 0
-                stored.wasTakenFrom = takings != nil || note != nil
-                stored.wasTakenFromSince = takings ?? 0 > covered
-                takingsCovered = (stored: covered, begun: covered)
+                let removals = RemovalCount(
+                    counted: try view.localCheckpoint(removalsKey(remote)).map(Self.number),
+                    covered: try view.localCheckpoint(coveredKey).map(Self.number)
+                )
+                ledger.found(removals)
+                (stored.wasTakenFrom, stored.wasTakenFromSince) = (removals.hasAny, removals.isUncovered)
                 return stored
             }
         }
@@ -81,7 +77,7 @@ package final class CollectionReplica: Replica {
     /// The key of the number of times that a peer took documents of a collection away. Only one replication is told of that, and the state
     /// of the others becomes outdated, too. The collection is identified by its name, as for the peer and for checkpoints, so the count
     /// continues if it is created anew.
-    private func takingsKey(_ remote: Int) -> String { "taken/\(remote)/\(collection.name.fullName)" }
+    private func removalsKey(_ remote: Int) -> String { "taken/\(remote)/\(collection.name.fullName)" }
 
     /// The key of the number of those that came before a checkpoint was sent to the peer.
     private var coveredKey: String { "taken/\(checkpointID)" }
@@ -93,10 +89,10 @@ package final class CollectionReplica: Replica {
     }
 
     /// Records, with the purge, that the peer takes documents away. `purges`: whether any of them was here.
-    func noteTaking(purges: Bool, _ transaction: StoreWriteTransaction) throws {
+    func noteRemovals(purges: Bool, _ transaction: StoreWriteTransaction) throws {
         // A passive side has no checkpoint that would have to cover it.
         guard let remote else { return }
-        let key = takingsKey(remote)
+        let key = removalsKey(remote)
         let before = try transaction.localCheckpoint(key).map(Self.number)
         if !purges, before != nil { return }
         try transaction.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
@@ -115,9 +111,8 @@ package final class CollectionReplica: Replica {
         try source.asking {
             try store.write(call: "replication") { transaction in
                 try transaction.saveLocalCheckpoint(id, body, userChanges: source.userChanges)
-                if let covered = takingsCovered, covered.begun > covered.stored {
-                    try transaction.saveLocalCheckpoint(coveredKey, Self.note(covered.begun))
-                    takingsCovered?.stored = covered.begun
+                if let removals = ledger.removals.unsaved {
+                    try transaction.saveLocalCheckpoint(coveredKey, Self.note(removals))
                 }
                 let completed = Checkpoint(JSONElement(body)).completed.completeUpTo
                 guard coversMarks, ledger.hasOfferedDoubted(upTo: completed) else {
@@ -125,6 +120,7 @@ package final class CollectionReplica: Replica {
                 }
                 if ledger.isCovered { try transaction.coverMarks(of: remote, in: collection, by: id) }
             }
+            ledger.checkpointSaved()
         }
     }
 
@@ -137,12 +133,12 @@ package final class CollectionReplica: Replica {
         }
     }
 
-    package func beginCheckpoint() {
-        ledger.checkpointBegan()
+    package func beginCheckpoint() throws(LoveseatError) {
         guard let remote else { return impossible("a passive peer begins no checkpoint of its own") }
-        // If the number cannot be read, the checkpoint covers fewer removals, and more is compared again.
-        let takings = try? store.readRows { try $0.localCheckpoint(takingsKey(remote)).map(Self.number) }
-        if let takings = takings ?? nil { takingsCovered?.begun = takings }
+        let removals = try source.asking {
+            try store.readRows { try $0.localCheckpoint(removalsKey(remote)).map(Self.number) }
+        }
+        ledger.checkpointBegan(removals: removals)
     }
 
     package func believeMarks(_ marks: MarkTrust) {

@@ -332,8 +332,8 @@ actor CouchDBSession: Replication {
         if client.hasRestarted { return endAfterRestart() }
         var checkpoint = lane.checkpoint
         let time = runtime.unixTime() / 1_000
-        lane.replica.beginCheckpoint()
         do {
+            try lane.replica.beginCheckpoint()
             do {
                 lane.checkpointRevision = try await lane.remote.saveCheckpoint(
                     lane.checkpointID,

@@ -17,6 +17,8 @@ package struct MarkLedger: Sendable {
     /// How many transactions made marks, and how many had when the last checkpoint went to the peer; nil before one did.
     private var made = 0
     private var covered: Int?
+    /// How often the peer has taken documents away.
+    package private(set) var removals = RemovalCount()
 
     package init() {}
 
@@ -24,6 +26,9 @@ package struct MarkLedger: Sendable {
 
     /// Notes that there are marks, or a checkpoint, from before this session.
     package mutating func foundOlder() { hasOlder = true }
+
+    /// Notes how often the peer has taken documents away, as earlier sessions have saved it.
+    package mutating func found(_ removals: RemovalCount) { self.removals = removals }
 
     /// Notes which marks count, after the session has compared checkpoints. `lastSequence`: the collection's at this moment.
     package mutating func believe(_ trust: MarkTrust, at lastSequence: UInt64) {
@@ -39,8 +44,14 @@ package struct MarkLedger: Sendable {
         for id in ids { marked.insert(id) }
     }
 
-    /// Notes that a checkpoint is sent to the peer.
-    package mutating func checkpointBegan() { covered = made }
+    /// Notes that a checkpoint is sent to the peer. `removals`: how often the peer has taken documents away by now; nil for never.
+    package mutating func checkpointBegan(removals: Int?) {
+        covered = made
+        self.removals.checkpointBegan(at: removals)
+    }
+
+    /// Notes that the checkpoint was saved, with ``RemovalCount/unsaved``.
+    package mutating func checkpointSaved() { removals.checkpointSaved() }
 
     // MARK: Answers
 

@@ -9,7 +9,7 @@ package protocol ReplicaCheckpoints: AnyObject {
     /// Saves the rest of a checkpoint of which the peer has lost a part. It is on the disk before this returns.
     func retractCheckpoint(_ body: JSONText) throws(LoveseatError)
     /// Notes that a checkpoint is about to be sent to the peer: it covers the marks made before, and none that come later.
-    func beginCheckpoint()
+    func beginCheckpoint() throws(LoveseatError)
     /// Sets which marks for the remote count from now on.
     func believeMarks(_ trust: MarkTrust)
     func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError)

@@ -37,8 +37,10 @@ extension ReplicaLayer {
         try alive().saveCheckpoint(body, coversMarks: coversMarks)
     }
 
-    package func beginCheckpoint() {
-        if !isDead { inner.beginCheckpoint() }
+    package func beginCheckpoint() throws(LoveseatError) {
+        // It asks nothing of the disk that a crash could come before.
+        if isDead { throw .dead }
+        try inner.beginCheckpoint()
     }
 
     package func believeMarks(_ trust: MarkTrust) {
