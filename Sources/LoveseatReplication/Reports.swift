@@ -39,7 +39,7 @@ package enum ReplicationReport: Hashable, Sendable {
 }
 
 package struct DocumentEvent: Hashable, Sendable {
-    package let collection: Int
+    package var collection: Int
     /// The collection's name, which the driver adds when it reports a document that could not be replicated.
     package var name: CollectionName?
     package let documentID: String
@@ -68,7 +68,7 @@ package struct DocumentEvent: Hashable, Sendable {
 
 /// How much of a blob was transferred.
 package struct BlobEvent: Hashable, Sendable {
-    package let collection: Int
+    package var collection: Int
     /// The document that the blob was requested for; nil if the peer did not say.
     package let documentID: String?
     package let digest: BlobDigest

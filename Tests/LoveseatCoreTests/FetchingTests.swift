@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatReplication
 import LoveseatTesting
 import Testing
 
@@ -35,5 +36,23 @@ struct FetchingTests {
         #expect(try here.document(id: "a") != nil)
         #expect(pieces.last?.documentID == "a")
         #expect(pieces.last?.transferred == 5)
+    }
+
+    @Test func `a report keeps its error when it moves to another connection's collection`() {
+        let error = LoveseatError(.notFound, "no such blob")
+        let blob = BlobEvent(
+            collection: 0,
+            documentID: "a",
+            digest: BlobDigest(sha1: [UInt8](repeating: 7, count: 20)),
+            isPush: true,
+            transferred: 3,
+            length: 5,
+            error: error
+        )
+        var moved = blob
+        moved.collection = 2
+        #expect(moved.error == error)
+        #expect(ReplicationReport.blob(blob).moved(to: 2) == .blob(moved))
+        #expect(ReplicationReport.failure(error).moved(to: 2) == nil)
     }
 }

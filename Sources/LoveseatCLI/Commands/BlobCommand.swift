@@ -86,25 +86,14 @@ struct BlobCommand: ParsableCommand {
                 return
             }
             let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
-            guard descriptor >= 0 else { throw Self.failure(file, isCreated: false) }
+            guard descriptor >= 0 else { throw Self.failure(file) }
             defer { close(descriptor) }
-            for try await piece in pieces {
-                var rest = Array(piece)[...]
-                while !rest.isEmpty {
-                    let count = rest.withUnsafeBytes {
-                        Foundation.write(descriptor, $0.baseAddress, $0.count)
-                    }
-                    if count < 0, errno == EINTR { continue }
-                    guard count >= 0 else { throw Self.failure(file, isCreated: true) }
-                    rest = rest.dropFirst(count)
-                }
-            }
+            for try await piece in pieces { try Output.write(all: Array(piece), to: descriptor, file) }
         }
 
-        private static func failure(_ file: String, isCreated: Bool) -> LoveseatError {
+        private static func failure(_ file: String) -> LoveseatError {
             let number = errno
             let message = "cannot write \(file): \(String(cString: strerror(number)))"
-            if isCreated { return LoveseatError(.ioError, message) }
             // A full or read-only disk, or a missing permission, has its own code.
             let isKnown = [EACCES, EPERM, ENOSPC, EROFS, EIO].contains(number)
             return LoveseatError(isKnown ? .init(Int(number), domain: .posix) : .cannotCreate, message)

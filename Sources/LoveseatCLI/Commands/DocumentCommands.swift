@@ -59,15 +59,12 @@ struct List: AsyncParsableCommand {
         where condition: String,
         in collection: Loveseat.Collection
     ) async throws {
-        let source = "`\(collection.scope.name)`.`\(collection.name)`"
         let order = "\(recent ? "meta().sequence" : "meta().id") \(listing.isDescending ? "DESC" : "ASC")"
-        let query = try collection.database.query(
-            "SELECT meta().id AS `_id` FROM \(source) WHERE (\(condition)) ORDER BY \(order)"
-        )
+        let query = try collection.createIDQuery(where: condition, order: order)
         var left = limit ?? .max
         for try await row in query.rows() {
             if left <= 0 { return }
-            guard let id = row["_id"]?.string, listing.mayContain(id) else { continue }
+            guard let id = row.documentID, listing.mayContain(id) else { continue }
             guard let document = try collection.document(id: id) else { continue }
             try show(document)
             left -= 1

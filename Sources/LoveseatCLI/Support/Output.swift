@@ -76,20 +76,30 @@ final class Output: Sendable {
     }
 
     private static func write(_ buffer: inout [UInt8], to descriptor: Int32 = 1) throws {
+        do { try write(all: buffer, to: descriptor) } catch {
+            buffer = []
+            throw error
+        }
+        buffer.removeAll(keepingCapacity: true)
+    }
+
+    /// Writes bytes to an open file. `place`: its name in messages; nil for standard output.
+    ///
+    /// - Throws: ``Gone`` if its reader is gone; `ioError`.
+    static func write(all bytes: [UInt8], to descriptor: Int32, _ place: String? = nil) throws {
         var written = 0
-        while written < buffer.count {
-            let count = buffer.withUnsafeBytes {
+        while written < bytes.count {
+            let count = bytes.withUnsafeBytes {
                 Foundation.write(descriptor, $0.baseAddress.map { $0 + written }, $0.count - written)
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else {
-                buffer = []
                 guard errno != EPIPE else { throw Gone() }
-                throw LoveseatError(.ioError, "cannot write: \(String(cString: strerror(errno)))")
+                let reason = String(cString: strerror(errno))
+                throw LoveseatError(.ioError, "cannot write\(place.map { " \($0)" } ?? ""): \(reason)")
             }
             written += count
         }
-        buffer.removeAll(keepingCapacity: true)
     }
 
     /// From now on there are no notices.

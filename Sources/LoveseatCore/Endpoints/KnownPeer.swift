@@ -1,5 +1,4 @@
 public import LoveseatModel
-import LoveseatStorage
 
 /// A peer whose certificate was trusted when it was first seen: see `TrustOnFirstUse` of the product LoveseatDiscovery.
 public struct KnownPeer: Hashable, Sendable {
@@ -19,60 +18,43 @@ public struct KnownPeer: Hashable, Sendable {
 }
 
 extension Database {
-    private static let known = "known_peers"
+    private static var known: StoredList<KnownPeer> {
+        StoredList(
+            key: "known_peers",
+            name: "known peers",
+            json: { peer in
+                [
+                    "service": .string(peer.service), "id": peer.peerID.map { .string($0) } ?? .null,
+                    "sha256": .string(peer.fingerprint),
+                ]
+            },
+            element: { item in
+                guard let service = item["service"]?.string, let fingerprint = item["sha256"]?.string else {
+                    return nil
+                }
+                return KnownPeer(service: service, peerID: item["id"]?.string, fingerprint: fingerprint)
+            }
+        )
+    }
 
     /// Returns the peers whose certificates were trusted when they were first seen, in that order.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
     public func knownPeers() throws(LoveseatError) -> [KnownPeer] {
-        let store = try store
-        return try DocumentStore.wrapping {
-            try store.readRows { try Self.known(in: $0.info(Self.known)) }
-        }
+        try elements(of: Self.known)
     }
 
     /// Adds a peer, or replaces the one with the same service. `TrustOnFirstUse` does this itself.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
     public func addKnownPeer(_ peer: KnownPeer) throws(LoveseatError) {
-        try changeKnown { $0.filter { !$0.service.isExactly(peer.service) } + [peer] }
+        try change(Self.known) { $0.filter { !$0.service.isExactly(peer.service) } + [peer] }
     }
 
     /// Forgets the peers with a certificate, so that the next connection asks again. Does nothing if there are none.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
     public func removeKnownPeer(fingerprint: String) throws(LoveseatError) {
-        try changeKnown { $0.filter { $0.fingerprint != fingerprint } }
-    }
-
-    private func changeKnown(_ change: ([KnownPeer]) -> [KnownPeer]) throws(LoveseatError) {
-        let store = try store
-        try DocumentStore.wrapping {
-            try store.write { transaction in
-                let json = change(try Self.known(in: transaction.info(Self.known))).map { peer -> JSONValue in
-                    [
-                        "service": .string(peer.service), "id": peer.peerID.map { .string($0) } ?? .null,
-                        "sha256": .string(peer.fingerprint),
-                    ]
-                }
-                try transaction.setInfo(Self.known, JSONValue.array(json).description)
-            }
-        }
-    }
-
-    private static func known(in text: String?) throws(LoveseatError) -> [KnownPeer] {
-        guard let text else { return [] }
-        guard let json = try? JSONElement(parsing: Array(text.utf8)) else {
-            throw LoveseatError(
-                .corruptData,
-                "the list of known peers in the database is damaged: restore a backup, or replicate into a new database"
-            )
-        }
-        return json.items.compactMap { item in
-            guard let service = item["service"]?.string, let fingerprint = item["sha256"]?.string else {
-                return nil
-            }
-            return KnownPeer(service: service, peerID: item["id"]?.string, fingerprint: fingerprint)
-        }
+        try change(Self.known) { $0.filter { $0.fingerprint != fingerprint } }
     }
 }

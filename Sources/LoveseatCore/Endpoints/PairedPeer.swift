@@ -1,5 +1,4 @@
 public import LoveseatModel
-import LoveseatStorage
 
 /// A peer that this database was paired with. Each side knows the other's certificate.
 public struct PairedPeer: Hashable, Sendable {
@@ -22,23 +21,45 @@ public struct PairedPeer: Hashable, Sendable {
 }
 
 extension Database {
-    private static let pairings = "paired_peers"
+    private static var pairings: StoredList<PairedPeer> {
+        StoredList(
+            key: "paired_peers",
+            name: "paired peers",
+            json: { peer in
+                [
+                    "name": .string(peer.name), "given": .bool(peer.isNameGiven),
+                    "sha256": .string(peer.fingerprint), "urls": .array(peer.urls.map { .string($0) }),
+                ]
+            },
+            element: { item in
+                guard let name = item["name"]?.string, let fingerprint = item["sha256"]?.string else {
+                    return nil
+                }
+                return PairedPeer(
+                    name: name,
+                    fingerprint: fingerprint,
+                    urls: item["urls"]?.items.compactMap(\.string) ?? [],
+                    isNameGiven: item["given"]?.bool ?? false
+                )
+            }
+        )
+    }
 
     /// Returns the peers that this database was paired with, in order of their fingerprints.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
     public func pairedPeers() throws(LoveseatError) -> [PairedPeer] {
-        let store = try store
-        return try DocumentStore.wrapping {
-            try store.readRows { try Self.peers(in: $0.info(Self.pairings)) }
-        }
+        try elements(of: Self.pairings)
     }
 
     /// Adds a peer, or replaces the one with the same fingerprint. Pairing does this itself.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
     public func addPairedPeer(_ peer: PairedPeer) throws(LoveseatError) {
-        try changePairings { $0.filter { $0.fingerprint != peer.fingerprint } + [peer] }
+        try change(Self.pairings) { peers in
+            (peers.filter { $0.fingerprint != peer.fingerprint } + [peer])
+                .sorted { $0.fingerprint < $1.fingerprint }
+        }
     }
 
     /// Removes a peer by the fingerprint of its certificate. Does nothing if the database was not paired with it.
@@ -47,44 +68,6 @@ extension Database {
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
     public func removePairedPeer(fingerprint: String) throws(LoveseatError) {
-        try changePairings { $0.filter { $0.fingerprint != fingerprint } }
-    }
-
-    private func changePairings(_ change: ([PairedPeer]) -> [PairedPeer]) throws(LoveseatError) {
-        let store = try store
-        try DocumentStore.wrapping {
-            try store.write { transaction in
-                let peers = change(try Self.peers(in: transaction.info(Self.pairings)))
-                let json = peers.sorted { $0.fingerprint < $1.fingerprint }.map { peer -> JSONValue in
-                    [
-                        "name": .string(peer.name), "given": .bool(peer.isNameGiven),
-                        "sha256": .string(peer.fingerprint),
-                        "urls": .array(peer.urls.map { .string($0) }),
-                    ]
-                }
-                try transaction.setInfo(Self.pairings, JSONValue.array(json).description)
-            }
-        }
-    }
-
-    private static func peers(in text: String?) throws(LoveseatError) -> [PairedPeer] {
-        guard let text else { return [] }
-        guard let json = try? JSONElement(parsing: Array(text.utf8)) else {
-            throw LoveseatError(
-                .corruptData,
-                "the list of paired peers in the database is damaged: restore a backup, or replicate into a new database"
-            )
-        }
-        return json.items.compactMap { item in
-            guard let name = item["name"]?.string, let fingerprint = item["sha256"]?.string else {
-                return nil
-            }
-            return PairedPeer(
-                name: name,
-                fingerprint: fingerprint,
-                urls: item["urls"]?.items.compactMap(\.string) ?? [],
-                isNameGiven: item["given"]?.bool ?? false
-            )
-        }
+        try change(Self.pairings) { $0.filter { $0.fingerprint != fingerprint } }
     }
 }

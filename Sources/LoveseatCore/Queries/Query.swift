@@ -182,6 +182,24 @@ extension Database {
     }
 }
 
+extension Collection {
+    /// Creates a query for the documents that meet a condition in SQL++. ``QueryRow/documentID`` of its rows is their IDs.
+    ///
+    /// `order`: an expression with its direction; nil for any order.
+    /// - Throws: As ``Database/createQuery(_:)``.
+    package func createIDQuery(where condition: String, order: String? = nil) throws(LoveseatError) -> Query {
+        try database.createQuery(
+            "SELECT meta().id AS `_id` FROM `\(scope.name)`.`\(name)` WHERE (\(condition))"
+                + (order.map { " ORDER BY \($0)" } ?? "")
+        )
+    }
+}
+
+extension QueryRow {
+    /// The document's ID; nil in rows of other queries than those of ``Collection/createIDQuery(where:order:)``.
+    package var documentID: String? { self["_id"]?.string }
+}
+
 extension ReadTransaction {
     /// Creates a query from SQL++ text, which may name collections that the transaction created.
     ///

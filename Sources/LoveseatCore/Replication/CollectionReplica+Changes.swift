@@ -353,6 +353,6 @@ extension CollectionReplica {
     }
 
     package func noteLosses() throws(LoveseatError) {
-        try source.asking { try noteLosses(collection) }
+        try source.asking { try noteLossesNow() }
     }
 }

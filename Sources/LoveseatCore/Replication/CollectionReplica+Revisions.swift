@@ -13,7 +13,7 @@ extension CollectionReplica {
             let found = try store.readManyRows { view in try requests.map { try read($0, view) } }
             let access = accessNow
             let told = withholding(found, requests, access)
-            let granted = try granting(told, requests, in: collection, access)
+            let granted = try granting(told, requests, access)
             share(granted)
             return granted
         }
@@ -145,7 +145,7 @@ extension CollectionReplica {
     }
 
     private func accept(_ revisions: [IncomingRevision]) throws -> [InsertResult] {
-        let verdicts = try verdicts(on: revisions, in: collection)
+        let verdicts = try verdicts(on: revisions)
         let asksResolver = rule?.asksResolver ?? false
         let followed = ledger.followed
         let knowledge = zip(revisions, verdicts).map { revision, verdict in

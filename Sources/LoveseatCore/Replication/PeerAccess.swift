@@ -13,7 +13,6 @@ extension CollectionReplica {
     func granting(
         _ found: [OutgoingRevision],
         _ requests: [RevisionRequest],
-        in collection: CollectionHandle,
         _ access: CollectionAccess?
     ) throws -> [OutgoingRevision] {
         guard let access else { return found }
@@ -49,12 +48,12 @@ extension CollectionReplica {
     }
 
     package func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError? {
-        try source.asking { try rulings(on: [revision], in: collection)[0].refusal }
+        try source.asking { try rulings(on: [revision])[0].refusal }
     }
 
     /// Returns the policy's decisions about pushed revisions, and remembers that the peer has those that it may write.
-    func verdicts(on revisions: [IncomingRevision], in collection: CollectionHandle) throws -> [PushVerdict] {
-        let verdicts = try rulings(on: revisions, in: collection)
+    func verdicts(on revisions: [IncomingRevision]) throws -> [PushVerdict] {
+        let verdicts = try rulings(on: revisions)
         guard let access else { return verdicts }
         let written = zip(revisions, verdicts).compactMap { $1.refusal == nil ? $0.documentID : nil }
         if !written.isEmpty {
@@ -63,7 +62,7 @@ extension CollectionReplica {
         return verdicts
     }
 
-    private func rulings(on revisions: [IncomingRevision], in collection: CollectionHandle) throws
+    private func rulings(on revisions: [IncomingRevision]) throws
         -> [PushVerdict]
     {
         guard let access = accessNow else { return revisions.map { _ in PushVerdict() } }
@@ -79,7 +78,7 @@ extension CollectionReplica {
     }
 
     /// Notes which documents the peer was sent and may not read any more. One that it may read again can be lost once more.
-    func noteLosses(_ collection: CollectionHandle) throws {
+    func noteLossesNow() throws {
         // Without a policy a peer may read everything.
         guard let access = accessNow else { return }
         let granted = try store.readRows { view in

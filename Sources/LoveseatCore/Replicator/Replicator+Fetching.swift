@@ -1,6 +1,6 @@
 import Logging
 import LoveseatModel
-import LoveseatReplication
+package import LoveseatReplication
 import LoveseatStorage
 import Synchronization
 
@@ -170,41 +170,17 @@ extension ReplicationSetup {
 
 extension ReplicationReport {
     /// The same report for another collection of the session; nil for a report about the connection.
-    fileprivate func moved(to collection: Int) -> ReplicationReport? {
+    package func moved(to collection: Int) -> ReplicationReport? {
         switch self {
-        case .document(let event): .document(event.moved(to: collection))
-        case .blob(let event): .blob(event.moved(to: collection))
+        case .document(var event):
+            event.collection = collection
+            return .document(event)
+        case .blob(var event):
+            event.collection = collection
+            return .blob(event)
         case .propertiesLeftOut(_, let id, let names):
-            .propertiesLeftOut(collection: collection, documentID: id, names: names)
-        case .activity, .checkpointNotSaved, .failure: nil
+            return .propertiesLeftOut(collection: collection, documentID: id, names: names)
+        case .activity, .checkpointNotSaved, .failure: return nil
         }
-    }
-}
-
-extension DocumentEvent {
-    /// The same event for another collection of the session.
-    fileprivate func moved(to collection: Int) -> DocumentEvent {
-        DocumentEvent(
-            collection: collection,
-            documentID: documentID,
-            isPush: isPush,
-            isDeleted: isDeleted,
-            isAccessRemoved: isAccessRemoved,
-            error: error
-        )
-    }
-}
-
-extension BlobEvent {
-    /// The same event for another collection of the session.
-    fileprivate func moved(to collection: Int) -> BlobEvent {
-        BlobEvent(
-            collection: collection,
-            documentID: documentID,
-            digest: digest,
-            isPush: isPush,
-            transferred: transferred,
-            length: length
-        )
     }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import LoveseatModel
+import LoveseatNetwork
 import Synchronization
 
 /// Inflates and parses large bodies on threads of its own, one or two at a time, so that the threads that serve requests stay free.

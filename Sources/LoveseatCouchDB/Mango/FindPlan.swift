@@ -101,13 +101,13 @@ struct FindPlan: Sendable {
     }
 }
 
-/// A query in SQL++ that finds all documents which a selector can match, and some others.
-struct CandidateQuery: Sendable {
+/// A condition in SQL++ that finds all documents which a selector can match, and some others.
+struct CandidateCondition: Sendable {
     let text: String
     let parameters: JSONObject
 
     /// Nil if the index does not narrow the choice. Texts are narrowed by equality only: SQL++ has another order of them.
-    init?(_ selector: Selector, by index: MangoIndex, scope: String, collection: String) {
+    init?(_ selector: Selector, by index: MangoIndex) {
         guard index.designID != nil, let path = index.fields.first, let expression = Self.expression(path),
             let comparisons = selector.comparisons[path]
         else { return nil }
@@ -141,9 +141,7 @@ struct CandidateQuery: Sendable {
             }
         }
         guard !conditions.isEmpty else { return nil }
-        text =
-            "SELECT meta().id AS `_id` FROM `\(scope)`.`\(collection)` WHERE "
-            + conditions.joined(separator: " AND ")
+        text = conditions.joined(separator: " AND ")
         self.parameters = parameters
     }
 

@@ -197,17 +197,13 @@ struct Finding: Sendable {
         let collection = entry.collection
         // With an access policy, a client may see another revision than the current one.
         guard entry.access == nil,
-            let query = CandidateQuery(
-                request.selector,
-                by: plan.index,
-                scope: collection.scope.name,
-                collection: collection.name
-            ), try collection.indexes().contains(where: { $0.isExactly(plan.index.sqlName) })
+            let condition = CandidateCondition(request.selector, by: plan.index),
+            try collection.indexes().contains(where: { $0.isExactly(plan.index.sqlName) })
         else { return nil }
-        var run = try collection.database.createQuery(query.text)
-        for (name, value) in query.parameters { run.parameters[name] = value }
+        var run = try collection.createIDQuery(where: condition.text)
+        for (name, value) in condition.parameters { run.parameters[name] = value }
         var ids: DocumentSet = []
-        for row in try await run.execute() { if let id = row["_id"]?.string { ids.insert(id) } }
+        for row in try await run.execute() { if let id = row.documentID { ids.insert(id) } }
         var next: UInt64? = 0
         while let after = next {
             let (more, following) = try entry.store.readRows {

@@ -98,7 +98,7 @@ extension CouchDBServer {
     private func followIndexes(_ indexes: [MangoIndex], _ entry: Databases.Entry) async throws {
         for index in indexes {
             // One field is enough to find the candidates, and every one more would have to be written.
-            guard let expression = index.fields.first.flatMap(CandidateQuery.expression) else { continue }
+            guard let expression = index.fields.first.flatMap(CandidateCondition.expression) else { continue }
             let specification = ValueIndexConfiguration([expression])
             do {
                 try await entry.collection.createIndex(specification, withName: index.sqlName)

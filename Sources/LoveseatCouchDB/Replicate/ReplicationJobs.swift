@@ -2,6 +2,7 @@ import Logging
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
+import LoveseatNetwork
 import Synchronization
 
 /// The replications that clients started with `_replicate`. They run until they are done, fail or are cancelled, or the listener stops.

@@ -70,15 +70,13 @@ extension DocumentPositions {
     private static func ids(_ condition: String, in collection: LoveseatCore.Collection) async throws -> Self
     {
         var query = try await Reading.run {
-            try collection.database.createQuery(
-                "SELECT meta().id AS `_id` FROM `\(collection.scope.name)`.`\(collection.name)` WHERE (\(condition)) ORDER BY meta().id"
-            )
+            try collection.createIDQuery(where: condition, order: "meta().id")
         }
         query.deadline = QueryLimits.deadline
         var ids: [String] = []
         for try await row in query.rows() {
             guard ids.count < maximumIDs else { return Self(kind: .ids(ids), count: ids.count, isCut: true) }
-            if let id = row["_id"]?.string { ids.append(id) }
+            if let id = row.documentID { ids.append(id) }
         }
         return Self(kind: .ids(ids), count: ids.count)
     }

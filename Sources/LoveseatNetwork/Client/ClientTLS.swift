@@ -52,7 +52,7 @@ package final class ClientTLS: Sendable {
         rules.acceptsAny = options.acceptsAnyCertificate
         rules.onlySelfSigned = options.acceptsOnlySelfSigned
         rules.roots = options.rootCertificates
-        Task(executorPreference: HandshakeExecutor.shared) { [self, rules] in
+        Task(executorPreference: BlockingThreads.handshakes) { [self, rules] in
             let failure = await CertificateTrust.validate(server: chain, host: host, rules)
             verdict.withLockedValue { $0 = failure }
             answer.succeed(failure == nil ? .certificateVerified : .failed)

@@ -71,7 +71,7 @@ package struct ListenerTLS: Sendable {
                     "\(address) shows a certificate that cannot be read: it counts as none"
                 )
             }
-            Task(executorPreference: HandshakeExecutor.shared) {
+            Task(executorPreference: BlockingThreads.handshakes) {
                 var peer: PeerIdentity?
                 if let certificateAuthenticator {
                     let client = ConnectingClient(address: address, certificates: readable)

@@ -126,7 +126,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         )
         let shown = shown?.outcome
         let address = PeerAddress(context.remoteAddress).text
-        Task(executorPreference: HandshakeExecutor.shared) { [authenticator] in
+        Task(executorPreference: BlockingThreads.handshakes) { [authenticator] in
             do throws(HTTPRefusal) {
                 answer.succeed(
                     .success(
