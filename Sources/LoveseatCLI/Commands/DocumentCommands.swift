@@ -246,8 +246,7 @@ struct Remove: ParsableCommand {
     var ids: [String]
 
     func run() throws {
-        let (database, collection) = try options.open()
-        try database.write { transaction in
+        try options.change { transaction, collection in
             for id in ids {
                 guard let document = try transaction.document(id: id, in: collection) else {
                     throw LoveseatError(.notFound, "there is no document \"\(id)\"; nothing was deleted")
@@ -255,7 +254,6 @@ struct Remove: ParsableCommand {
                 try transaction.delete(document, in: collection)
             }
         }
-        try database.close()
     }
 }
 
@@ -269,11 +267,9 @@ struct Purge: ParsableCommand {
     var ids: [String]
 
     func run() throws {
-        let (database, collection) = try options.open()
-        try database.write { transaction in
+        try options.change { transaction, collection in
             for id in ids { try transaction.purge(id: id, in: collection) }
         }
-        try database.close()
     }
 }
 

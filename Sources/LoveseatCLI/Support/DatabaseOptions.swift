@@ -125,6 +125,13 @@ struct CollectionOptions: ParsableArguments {
         return (database, try existing(in: database))
     }
 
+    /// Changes documents of an existing collection in one transaction.
+    func change(_ body: (Loveseat.WriteTransaction, Loveseat.Collection) throws -> Void) throws {
+        let (database, collection) = try open()
+        try database.write { try body($0, collection) }
+        try database.close()
+    }
+
     private func existing(in database: Database) throws -> Loveseat.Collection {
         let name = try name()
         guard let collection = try database.collection(name: name.name, scope: name.scope) else {

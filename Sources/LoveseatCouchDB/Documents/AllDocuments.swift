@@ -266,15 +266,7 @@ extension CouchDBServer {
             if !isFirst { text += Array(",\n".utf8) }
             isFirst = false
             text += Array(row.start.utf8)
-            if let document = row.document {
-                if document.isPlain {
-                    text += document.bytes
-                } else {
-                    try await writer.write(text)
-                    text = []
-                    try await stream.write(document, to: &writer)
-                }
-            }
+            if let document = row.document { try await stream.add(document, to: &text, &writer) }
             text += Array(row.end.utf8)
         }
         if !text.isEmpty { try await writer.write(text) }

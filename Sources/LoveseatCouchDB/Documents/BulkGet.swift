@@ -207,13 +207,7 @@ extension CouchDBServer {
                 case .failure(let refusal): text += Array("{\"error\":\(refusal.json.description)}".utf8)
                 case .success(let document):
                     text += Array("{\"ok\":".utf8)
-                    if document.isPlain {
-                        text += document.bytes
-                    } else {
-                        try await writer.write(text)
-                        text = []
-                        try await stream.write(document, to: &writer)
-                    }
+                    try await stream.add(document, to: &text, &writer)
                     text.append(UInt8(ascii: "}"))
                 }
             }

@@ -19,6 +19,21 @@ struct ContentStream: Sendable {
         }
     }
 
+    /// Adds a document to text that is written later, or writes both if it has contents to read.
+    func add(
+        _ document: RenderedDocument,
+        to text: inout [UInt8],
+        _ writer: inout any ResponseBodyWriter
+    ) async throws {
+        if document.isPlain {
+            text += document.bytes
+        } else {
+            try await writer.write(text)
+            text = []
+            try await write(document, to: &writer)
+        }
+    }
+
     /// Writes stored bytes, or a range of them.
     func write(_ digest: BlobDigest, range: Range<Int>, to writer: inout any ResponseBodyWriter) async throws
     {

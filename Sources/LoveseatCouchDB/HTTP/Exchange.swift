@@ -93,8 +93,8 @@ enum PercentCoding {
             if byte == UInt8(ascii: "+") {
                 bytes.append(UInt8(ascii: " "))
             } else if byte == UInt8(ascii: "%") {
-                guard index + 2 < utf8.count, let high = digit(utf8[index + 1]),
-                    let low = digit(utf8[index + 2])
+                guard index + 2 < utf8.count, let high = hexadecimalDigit(utf8[index + 1]),
+                    let low = hexadecimalDigit(utf8[index + 2])
                 else { return nil }
                 bytes.append(high << 4 | low)
                 index += 2
@@ -104,15 +104,6 @@ enum PercentCoding {
             index += 1
         }
         return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 
     /// Encodes everything but unreserved characters.

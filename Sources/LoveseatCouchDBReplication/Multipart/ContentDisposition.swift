@@ -1,3 +1,5 @@
+import LoveseatModel
+
 /// The value of a `Content-Disposition` header.
 struct ContentDisposition: Hashable, Sendable {
     /// The longest `filename` parameter that is written, in bytes.
@@ -66,21 +68,14 @@ struct ContentDisposition: Hashable, Sendable {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+            guard let high = rest.popFirst().flatMap(hexadecimalDigit),
+                let low = rest.popFirst().flatMap(hexadecimalDigit)
+            else {
                 return nil
             }
             bytes.append(high << 4 | low)
         }
         return String(validating: bytes, as: UTF8.self)
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case 0x30...0x39: byte - 0x30
-        case 0x41...0x46: byte - 0x41 + 10
-        case 0x61...0x66: byte - 0x61 + 10
-        default: nil
-        }
     }
 
     /// Whether a byte stands for itself in an extended value of RFC 8187.

@@ -387,7 +387,7 @@ struct JSONScanner {
 
 /// The value of a hexadecimal digit in either case.
 @inline(__always)
-func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
+package func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case 0x30...0x39: byte - 0x30
     case 0x41...0x46: byte - 0x37

@@ -90,6 +90,27 @@ extension StoreWriteTransaction {
     }
 }
 
+extension StoreWriteTransaction {
+    /// Stores the first revision of a document that was purged here; nil if it was not.
+    ///
+    /// `flags`: of the body.
+    func insertOverPurge(
+        _ id: String,
+        in collection: CollectionHandle,
+        flags: RowFlags,
+        body: JSONText
+    ) throws -> (revision: RevisionID, sequence: UInt64)? {
+        guard catalogView.remembersPurges else { return nil }
+        let purged = try takePurge(of: id, in: collection)
+        if purged.isEmpty { return nil }
+        var tree = RevisionTree()
+        let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body, by: treePolicy) {
+            try Self.revisionID(parent: $0, isDeleted: false, body: body)
+        }
+        return (revision, try store(tree, over: nil, id: id, in: collection))
+    }
+}
+
 extension RevisionTree {
     /// Creates the first revision of a document that was purged here.
     ///

@@ -206,20 +206,12 @@ extension StoreWriteTransaction {
         guard let record else {
             guard parent == nil else { throw EditRefusal.conflict }
             let flags = rowFlags(of: body, isDeleted: isDeleted)
-            let purged = catalog.remembersPurges ? try takePurge(of: id, in: collection) : []
-            var tree = RevisionTree()
-            if !purged.isEmpty, !isDeleted {
-                let revision = try tree.makeAnew(
-                    over: purged,
-                    flags: flags.treeFlags,
-                    body: body,
-                    by: treePolicy
-                ) {
-                    try Self.revisionID(parent: $0, isDeleted: false, body: body)
-                }
-                try store(tree, over: nil, id: id, in: collection)
-                return revision
+            if isDeleted {
+                if catalog.remembersPurges { _ = try takePurge(of: id, in: collection) }
+            } else if let made = try insertOverPurge(id, in: collection, flags: flags, body: body) {
+                return made.revision
             }
+            var tree = RevisionTree()
             let revision = try Self.revisionID(parent: nil, isDeleted: isDeleted, body: body)
             tree.insertLocal(revision, parent: nil, flags: flags.treeFlags, body: body, by: treePolicy)
             try store(tree, over: nil, id: id, in: collection)

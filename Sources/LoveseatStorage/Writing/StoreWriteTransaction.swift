@@ -181,20 +181,10 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         let body = body.keepingAttachments(of: nil)
         let flags = try flagsOfSaved(body, isDeleted: false)
-        if catalogView.remembersPurges, try record(id, in: collection) == nil {
-            let purged = try takePurge(of: id, in: collection)
-            if !purged.isEmpty {
-                var tree = RevisionTree()
-                let revision = try tree.makeAnew(
-                    over: purged,
-                    flags: flags.treeFlags,
-                    body: body,
-                    by: treePolicy
-                ) {
-                    try Self.revisionID(parent: $0, isDeleted: false, body: body)
-                }
-                return (revision, try store(tree, over: nil, id: id, in: collection))
-            }
+        if catalogView.remembersPurges, try record(id, in: collection) == nil,
+            let made = try insertOverPurge(id, in: collection, flags: flags, body: body)
+        {
+            return made
         }
         let revision = try Self.revisionID(parent: nil, isDeleted: false, body: body)
         let sequence = try insertRow(
