@@ -117,9 +117,9 @@ struct RemoteDatabaseTests {
         try await remote.run { (remote) async throws -> Void in
             let database = remote.database
             for request in [
-                { _ = try await database.instance() }, { _ = try await database.checkpoint("c") },
+                { _ = try await database.instance() }, { _ = try await database.answer(.copy, "c") },
                 { _ = try await database.differences([("x", [Self.leaf.revision])]) },
-                { _ = try await database.saveCheckpoint("c", .emptyObject, replacing: nil) },
+                { _ = try await database.answer(.save(.emptyObject, replacing: nil), "c") },
             ] as [() async throws -> Void] {
                 let error = await #expect(throws: LoveseatError.self) { try await request() }
                 #expect(error?.code == .remoteError)
@@ -174,23 +174,6 @@ struct RemoteDatabaseTests {
     }
 
     // MARK: Writing
-
-    @Test func `a checkpoint that others change is read again before it is saved`() async throws {
-        let remote = try ScriptedRemote { request, number in
-            if request.method == "GET" { return .json(200, #"{"_rev":"0-\#(number)"}"#) }
-            return number < 4 ? .json(409) : .json(201, #"{"ok":true,"rev":"0-9"}"#)
-        }
-        let revision = try await remote.run {
-            try await $0.database.saveCheckpoint("c", .emptyObject, replacing: "0-1")
-        }
-        #expect(revision == "0-9")
-        #expect(remote.transport.requests.map(\.method) == ["PUT", "GET", "PUT", "GET", "PUT"])
-        let busy = try ScriptedRemote { request, _ in .json(request.method == "GET" ? 200 : 409) }
-        let error = await #expect(throws: LoveseatError.self) {
-            try await busy.run { try await $0.database.saveCheckpoint("c", .emptyObject, replacing: nil) }
-        }
-        #expect(error?.code == .httpConflict)
-    }
 
     @Test(arguments: [(403, true), (201, false), (400, false), (404, false), (500, false)])
     func `only a refusal of no documents at all is a refusal of all`(_ status: Int, _ isRefusal: Bool)

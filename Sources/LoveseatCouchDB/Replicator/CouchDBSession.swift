@@ -13,12 +13,12 @@ actor CouchDBSession: Replication {
         let handle: CollectionHandle
         let replica: any Replica
         let remote: RemoteDatabase
-        /// The remote's database, as ``RemoteDatabase/instance()`` tells it apart.
-        var instance: String?
         let checkpointID: String
         let rules: CollectionRules
         let selection: ChangesQuery.Selection
         let documentIDs: DocumentSet?
+        var checkpoints: CheckpointMachine
+        /// How far both directions are.
         var checkpoint = RemoteCheckpoint()
         /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
         var position: RemoteSequence?
@@ -26,11 +26,6 @@ actor CouchDBSession: Replication {
         var repeated = RepeatedPages()
         /// How many answers in succession listed nothing, although changes follow.
         var emptyAnswers = 0
-        /// The revision of the remote's copy.
-        var checkpointRevision: String?
-        var saved: RemoteCheckpoint?
-        var isSaving = false
-        var lastSave: Duration?
         /// Documents of which a revision could not be fetched, since they were listed last.
         var unsettled: DocumentSet = []
         /// Documents of which a revision is listed that the remote did not have when it was asked for.
@@ -52,7 +47,8 @@ actor CouchDBSession: Replication {
             checkpointID: String,
             rules: CollectionRules,
             selection: ChangesQuery.Selection,
-            documentIDs: DocumentSet?
+            documentIDs: DocumentSet?,
+            plan: ActivePlan
         ) {
             self.index = index
             self.name = name
@@ -63,6 +59,7 @@ actor CouchDBSession: Replication {
             self.rules = rules
             self.selection = selection
             self.documentIDs = documentIDs
+            checkpoints = CheckpointMachine(replica, plan)
         }
     }
 
@@ -132,7 +129,8 @@ actor CouchDBSession: Replication {
                     checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
                     rules: index < rules.count ? rules[index] : CollectionRules(),
                     selection: chosen,
-                    documentIDs: ids.map { DocumentSet($0) }
+                    documentIDs: ids.map { DocumentSet($0) },
+                    plan: plan
                 )
             )
         }
@@ -143,8 +141,9 @@ actor CouchDBSession: Replication {
 
     /// Looks for the remote's databases, and reads the checkpoints.
     func open() async throws {
-        try await openDatabases()
-        for lane in lanes { try await readCheckpoint(lane) }
+        for (lane, instance) in try await openDatabases() {
+            try await readCheckpoint(lane, instance: instance)
+        }
         if client.isGateway {
             hooks.notify(
                 "the server is a Sync Gateway, whose conflicts, channels and revoked access this protocol does not know: use ws:// or wss:// instead of http:// or https:// in its URL"
@@ -160,21 +159,21 @@ actor CouchDBSession: Replication {
     private static let lacksDatabase: [LoveseatError.Code] = [.init(10_400), .httpForbidden, .httpNotFound]
 
     /// Leaves out collections whose databases the remote does not have, unless it has none of them.
-    private func openDatabases() async throws {
-        var opened: [Lane] = []
+    ///
+    /// - Returns: the others, each with the remote database's `instance_start_time`.
+    private func openDatabases() async throws -> [(lane: Lane, instance: String?)] {
+        var opened: [(lane: Lane, instance: String?)] = []
         var left: [(lane: Lane, error: LoveseatError)] = []
         for lane in lanes {
-            do { lane.instance = try await lane.remote.open(creates: creates) } catch let error
+            do { opened.append((lane, try await lane.remote.open(creates: creates))) } catch let error
                 as LoveseatError
             {
                 guard Self.lacksDatabase.contains(error.code) else { throw error }
                 left.append((lane, error))
-                continue
             }
-            opened.append(lane)
         }
         // The remote has a database for each collection.
-        guard let first = left.first else { return }
+        guard let first = left.first else { return opened }
         guard !opened.isEmpty else { throw first.error }
         let names = left.map(\.lane.name.path).joined(separator: ", ")
         let error = LoveseatError(
@@ -182,7 +181,8 @@ actor CouchDBSession: Replication {
             "not replicated: \(names): \(first.error.message); choose databases for them"
         )
         if plan.isContinuous { hooks.notify(error.message) }
-        (lanes, omission) = (opened, error)
+        (lanes, omission) = (opened.map(\.lane), error)
+        return opened
     }
 
     func run() async -> LoveseatError? {
@@ -294,103 +294,39 @@ actor CouchDBSession: Replication {
 
     // MARK: Checkpoints
 
-    private static let saveInterval = Duration.seconds(5)
-
-    private func readCheckpoint(_ lane: Lane) async throws {
-        let instance = RemoteCheckpoint.lasting(lane.instance)
-        defer { lane.checkpoint.instance = instance }
-        if plan.reset != .none { return }
-        defer { lane.saved = lane.checkpoint }
-        let stored = try lane.replica.checkpoint().body.map { RemoteCheckpoint(JSONElement($0)) }
-        do {
-            let found = try await lane.remote.checkpoint(lane.checkpointID)
-            lane.checkpointRevision = found?["_rev"]?.string
-            // No session with this remote has saved a checkpoint here: the remote's copy alone proves nothing.
-            guard let stored else { return }
-            let theirs = found.map { RemoteCheckpoint($0) }
-            let copies = [stored, theirs].compactMap(\.self)
-            if copies.contains(where: { $0.isAboutAnother(than: instance) }) { return }
-            lane.checkpoint = stored.joined(with: theirs)
-        } catch let failure as RemoteFailure {
-            guard let stored, stored.isAlone, (400..<500).contains(failure.status), !failure.isLockedOut,
-                failure.status != 429
-            else { throw failure.failure(of: "_local") }
-            if stored.isAboutAnother(than: instance) { return }
-            lane.checkpoint = stored
+    private func readCheckpoint(_ lane: Lane, instance: String?) async throws {
+        var step = try lane.checkpoints.open(instance: instance)
+        while case .ask(let request) = step {
+            let answer = try await lane.remote.answer(request, lane.checkpointID)
+            step = lane.checkpoints.receive(answer, hasRestarted: client.hasRestarted)
         }
+        if case .end(let error) = step { throw error }
+        lane.checkpoint = lane.checkpoints.start
     }
 
     /// Saves how far both directions are, at most every few seconds, or at the end of what is known.
     func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
-        let now = runtime.uptime()
-        if !isLast, let last = lane.lastSave, now - last < Self.saveInterval { return }
-        if lane.isSaving || lane.checkpoint == lane.saved || lost != nil { return }
-        lane.isSaving = true
-        lane.lastSave = now
-        defer { lane.isSaving = false }
-        if await hasLostCheckpoint(lane) { return beginAnew() }
-        if client.hasRestarted { return endAfterRestart() }
-        var checkpoint = lane.checkpoint
-        let time = runtime.unixTime() / 1_000
-        do {
-            try lane.replica.beginCheckpoint()
-            do {
-                lane.checkpointRevision = try await lane.remote.saveCheckpoint(
-                    lane.checkpointID,
-                    checkpoint.json(time: time),
-                    replacing: lane.checkpointRevision
-                )
-                checkpoint.isAlone = false
-            } catch let failure as RemoteFailure {
-                // A peer that may only read keeps its checkpoint itself.
-                guard !plan.pushes, [401, 403, 404, 405].contains(failure.status), !failure.isLockedOut else {
-                    throw failure.failure(of: "_local")
-                }
-                checkpoint.isAlone = true
+        if lost != nil { return }
+        var step = lane.checkpoints.save(
+            lane.checkpoint,
+            now: runtime.uptime(),
+            time: runtime.unixTime() / 1_000,
+            isLast: isLast,
+            hasRestarted: client.hasRestarted
+        )
+        while case .ask(let request) = step {
+            let answer: CheckpointMachine.Answer
+            do { answer = try await lane.remote.answer(request, lane.checkpointID) } catch {
+                answer = .failed(Self.failure(of: error))
             }
-            // Documents that were sent to the former database are not in the new one.
-            if try await isRecreated(lane) { return beginAnew() }
-            // The acknowledged revisions may be lost. The next session goes on from the checkpoint that both sides still have.
-            if client.hasRestarted { return endAfterRestart() }
-            try lane.replica.saveCheckpoint(checkpoint.json(time: time), coversMarks: true)
-            lane.checkpoint.isAlone = checkpoint.isAlone
-            lane.saved = checkpoint
-        } catch {
-            if client.hasRestarted { return endAfterRestart() }
-            hooks.report(.checkpointNotSaved(Self.failure(of: error)))
+            step = lane.checkpoints.receive(answer, hasRestarted: client.hasRestarted)
         }
-    }
-
-    /// Whether the database was made anew, or a checkpoint that this session read or saved is there no more. A server does not say so when
-    /// another one is saved.
-    private func hasLostCheckpoint(_ lane: Lane) async -> Bool {
-        guard plan.isContinuous, lane.checkpointRevision != nil else { return false }
-        // An error tells nothing, and saving fails as well then.
-        do { return try await lane.remote.checkpoint(lane.checkpointID) == nil } catch { return false }
-    }
-
-    /// Whether the database is another one than when the session began.
-    private func isRecreated(_ lane: Lane) async throws -> Bool {
-        guard let instance = lane.instance, let now = try await lane.remote.instance(),
-            !now.isExactly(instance)
-        else { return false }
-        // A server that returns another time with each answer says nothing by that.
-        return try await lane.remote.instance()?.isExactly(now) ?? false
-    }
-
-    /// Ends the session, so that the next one compares everything.
-    private func beginAnew() {
-        end("the peer's database was made anew, or lost its checkpoint: all is compared again")
-    }
-
-    /// Ends the session, so that the next one goes on from what both sides still have.
-    private func endAfterRestart() {
-        end("the peer was started again: what it may have lost is compared again")
-    }
-
-    /// Ends the session without saving how far it is.
-    private func end(_ reason: String) {
-        lost = LoveseatError(.webSocketAbnormalClose, reason)
-        work?.cancel()
+        switch step {
+        case .ask, .done: break
+        case .notSaved(let error): hooks.report(.checkpointNotSaved(error))
+        case .end(let error):
+            lost = error
+            work?.cancel()
+        }
     }
 }

@@ -74,32 +74,21 @@ package final class RemoteDatabase: Sendable {
 
     // MARK: Checkpoints
 
-    /// A checkpoint document; nil if there is none.
-    package func checkpoint(_ id: String) async throws -> JSONElement? {
-        do { return try await json(.checkpoint(id), "_local", limit: 1 << 20) } catch let failure
-            as RemoteFailure
-        {
-            guard failure.status == 404 else { throw failure }
-            return nil
-        }
-    }
-
-    /// Saves a checkpoint; returns its revision.
-    package func saveCheckpoint(_ id: String, _ body: JSONText, replacing revision: String?) async throws
-        -> String?
+    /// Sends a request about the checkpoint with this ID. A failure that the remote reports is an answer.
+    package func answer(_ request: CheckpointMachine.Request, _ id: String) async throws
+        -> CheckpointMachine.Answer
     {
-        var revision = revision
-        for _ in 0..<3 {
-            do {
+        do {
+            switch request {
+            case .copy: return .copy(try await json(.checkpoint(id), "_local", limit: 1 << 20))
+            case .instance: return .instance(try await instance())
+            case .save(let body, let revision):
                 let request = RemoteRequest.saveCheckpoint(id, body, replacing: revision)
-                return try await json(request, "_local", limit: 1 << 20)["rev"]?.string
-            } catch let failure as RemoteFailure where failure.status == 409 {
-                // It lost the copy that was saved before, and with it what that one confirmed. A newer copy must not confirm it again.
-                if client.hasRestarted { throw failure }
-                revision = try await checkpoint(id)?["_rev"]?.string
+                return .saved(revision: try await json(request, "_local", limit: 1 << 20)["rev"]?.string)
             }
+        } catch let failure as RemoteFailure {
+            return request == .copy && failure.status == 404 ? .copy(nil) : .refused(failure)
         }
-        throw LoveseatError(.httpConflict, "another replicator writes the same checkpoint")
     }
 
     // MARK: Changes

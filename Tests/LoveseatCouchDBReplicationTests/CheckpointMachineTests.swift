@@ -1,0 +1,405 @@
+import LoveseatCouchDBReplication
+import LoveseatModel
+import LoveseatReplication
+import Testing
+
+/// When a session's checkpoint may be saved, and where the next one goes on.
+struct CheckpointMachineTests {
+    private typealias Machine = CheckpointMachine
+
+    private static func plan(
+        pushes: Bool = true,
+        isContinuous: Bool = false,
+        reset: ActivePlan.Reset = .none
+    ) -> ActivePlan {
+        var plan = ActivePlan(collections: [], pushes: pushes, pulls: true, isContinuous: isContinuous)
+        plan.reset = reset
+        return plan
+    }
+
+    /// A checkpoint up to a local sequence and a remote one.
+    private static func progress(
+        _ local: UInt64,
+        _ remote: Int,
+        instance: String? = nil,
+        isAlone: Bool = false
+    )
+        -> RemoteCheckpoint
+    {
+        var progress = RemoteCheckpoint(
+            Checkpoint(completed: SequenceSet([0...local]), remote: Answers.sequence(remote))
+        )
+        (progress.instance, progress.isAlone) = (instance, isAlone)
+        return progress
+    }
+
+    private static func copy(_ progress: RemoteCheckpoint, revision: String? = nil) -> JSONElement {
+        var value = JSONElement(progress.json(time: 0)).value
+        if let revision { value["_rev"] = .string(revision) }
+        return JSONElement(JSONText(canonical: value))
+    }
+
+    /// A session that has begun, as far as the answer lets it.
+    private static func opened(
+        _ checkpoints: RecordedCheckpoints,
+        _ answer: Machine.Answer,
+        instance: String? = nil,
+        _ plan: ActivePlan = plan()
+    ) throws -> (machine: Machine, step: Machine.Step) {
+        var machine = Machine(checkpoints, plan)
+        guard case .ask(.copy) = try machine.open(instance: instance) else {
+            return (machine, .done)
+        }
+        let step = machine.receive(answer, hasRestarted: false)
+        return (machine, step)
+    }
+
+    private static func save(
+        _ machine: inout Machine,
+        _ progress: RemoteCheckpoint,
+        at now: Int = 100,
+        isLast: Bool = true,
+        hasRestarted: Bool = false
+    ) -> Machine.Step {
+        machine.save(
+            progress,
+            now: .seconds(now),
+            time: 7,
+            isLast: isLast,
+            hasRestarted: hasRestarted
+        )
+    }
+
+    /// The revision of the copy that a step replaces; nil if the step saves none.
+    private static func replaced(_ step: Machine.Step) -> String? {
+        if case .ask(.save(_, let revision)) = step { revision ?? "new" } else { nil }
+    }
+
+    // MARK: Reading
+
+    /// What the database has, what the remote has, and up to where the session goes on.
+    struct Start: Sendable, CustomTestStringConvertible {
+        let name: String
+        let own: RemoteCheckpoint?
+        let theirs: RemoteCheckpoint?
+        let local: UInt64
+        let remote: Int?
+        var instance: String?
+        var testDescription: String { name }
+    }
+
+    @Test(arguments: [
+        Start(name: "neither has one", own: nil, theirs: nil, local: 0, remote: nil),
+        Start(name: "the remote's alone", own: nil, theirs: progress(5, 9), local: 0, remote: nil),
+        Start(name: "the database's alone", own: progress(5, 9), theirs: nil, local: 0, remote: nil),
+        Start(name: "both agree", own: progress(5, 9), theirs: progress(5, 9), local: 5, remote: 9),
+        Start(
+            name: "the remote's is older",
+            own: progress(5, 9),
+            theirs: progress(3, 9),
+            local: 3,
+            remote: 9
+        ),
+        Start(
+            name: "the database's is older",
+            own: progress(3, 9),
+            theirs: progress(5, 9),
+            local: 3,
+            remote: 9
+        ),
+        Start(name: "other sequences", own: progress(5, 9), theirs: progress(5, 8), local: 5, remote: nil),
+        Start(
+            name: "the remote keeps none",
+            own: progress(5, 9, isAlone: true),
+            theirs: nil,
+            local: 5,
+            remote: 9
+        ),
+        Start(
+            name: "of the same database",
+            own: progress(5, 9, instance: "1"),
+            theirs: progress(5, 9, instance: "1"),
+            local: 5,
+            remote: 9,
+            instance: "1"
+        ),
+        Start(
+            name: "of another database",
+            own: progress(5, 9, instance: "1"),
+            theirs: progress(5, 9, instance: "1"),
+            local: 0,
+            remote: nil,
+            instance: "2"
+        ),
+        Start(
+            name: "the remote's is of another database",
+            own: progress(5, 9),
+            theirs: progress(5, 9, instance: "1"),
+            local: 0,
+            remote: nil,
+            instance: "2"
+        ),
+        Start(
+            name: "a server that names the time at which it was started",
+            own: progress(5, 9),
+            theirs: progress(5, 9),
+            local: 5,
+            remote: 9,
+            instance: "1700000000000000"
+        ),
+    ])
+    func `a session goes on from what both sides have`(_ row: Start) throws {
+        let checkpoints = RecordedCheckpoints(row.own?.json(time: 0))
+        let (machine, step) = try Self.opened(
+            checkpoints,
+            .copy(row.theirs.map { Self.copy($0) }),
+            instance: row.instance
+        )
+        #expect(step == .done)
+        #expect(machine.start.checkpoint.completed.completeUpTo == row.local)
+        #expect(machine.start.checkpoint.remote == row.remote.map(Answers.sequence))
+        #expect(checkpoints.log == [])
+    }
+
+    @Test(arguments: [401, 403, 404, 405]) func `a peer that may not read checkpoints goes on from its own`(
+        _ status: Int
+    ) throws {
+        let alone = RecordedCheckpoints(Self.progress(5, 9, isAlone: true).json(time: 0))
+        let (machine, step) = try Self.opened(alone, .refused(Answers.failure(status)))
+        #expect(step == .done)
+        #expect(machine.start.checkpoint.completed.completeUpTo == 5)
+        // One that was confirmed by the remote is not believed without it.
+        let confirmed = RecordedCheckpoints(Self.progress(5, 9).json(time: 0))
+        guard case .end = try Self.opened(confirmed, .refused(Answers.failure(status))).step else {
+            Issue.record("the session goes on")
+            return
+        }
+    }
+
+    @Test(arguments: [429, 500, 503]) func `a remote that is too busy says nothing about checkpoints`(
+        _ status: Int
+    ) throws {
+        let alone = RecordedCheckpoints(Self.progress(5, 9, isAlone: true).json(time: 0))
+        let (_, step) = try Self.opened(alone, .refused(Answers.failure(status)))
+        #expect(step == .end(Answers.failure(status).failure(of: "_local")))
+        let (_, locked) = try Self.opened(alone, .refused(Answers.failure(403, "temporarily locked")))
+        guard case .end = locked else {
+            Issue.record("a locked account is taken for one that may not read checkpoints")
+            return
+        }
+    }
+
+    @Test func `after a reset nothing is read, and the remote's copy is replaced`() throws {
+        let checkpoints = RecordedCheckpoints(Self.progress(5, 9).json(time: 0))
+        var (machine, step) = try Self.opened(checkpoints, .copy(nil), Self.plan(reset: .checkpoint))
+        #expect(step == .done)
+        #expect(machine.start == RemoteCheckpoint())
+        #expect(Self.replaced(Self.save(&machine, Self.progress(1, 1))) == "new")
+        #expect(machine.receive(.refused(Answers.failure(409)), hasRestarted: false) == .ask(.copy))
+        let copy = Self.copy(Self.progress(5, 9), revision: "0-3")
+        step = machine.receive(.copy(copy), hasRestarted: false)
+        #expect(Self.replaced(step) == "0-3")
+        #expect(machine.receive(.saved(revision: "0-4"), hasRestarted: false) == .done)
+        #expect(checkpoints.log == ["begun", "stored"])
+    }
+
+    // MARK: Saving
+
+    @Test func `the database keeps a checkpoint once the remote has it, and not before`() throws {
+        let checkpoints = RecordedCheckpoints()
+        var (machine, _) = try Self.opened(checkpoints, .copy(nil), instance: "1")
+        #expect(Self.replaced(Self.save(&machine, Self.progress(1, 1))) == "new")
+        #expect(checkpoints.log == ["begun"])
+        // Both directions save at the same time.
+        #expect(Self.save(&machine, Self.progress(2, 1)) == .done)
+        #expect(machine.receive(.saved(revision: "0-1"), hasRestarted: false) == .ask(.instance))
+        #expect(checkpoints.log == ["begun"])
+        #expect(machine.receive(.instance("1"), hasRestarted: false) == .done)
+        #expect(checkpoints.log == ["begun", "stored"])
+        // What came in between is saved next, over the new revision.
+        #expect(Self.save(&machine, Self.progress(1, 1)) == .done)
+        #expect(Self.replaced(Self.save(&machine, Self.progress(2, 1))) == "0-1")
+    }
+
+    @Test func `saves are seconds apart, but for the last one`() throws {
+        var (machine, _) = try Self.opened(RecordedCheckpoints(), .copy(nil))
+        #expect(Self.replaced(Self.save(&machine, Self.progress(1, 1), at: 100, isLast: false)) == "new")
+        #expect(machine.receive(.saved(revision: "0-1"), hasRestarted: false) == .done)
+        #expect(Self.save(&machine, Self.progress(2, 1), at: 104, isLast: false) == .done)
+        #expect(Self.replaced(Self.save(&machine, Self.progress(2, 1), at: 105, isLast: false)) == "0-1")
+        #expect(machine.receive(.saved(revision: "0-2"), hasRestarted: false) == .done)
+        #expect(Self.replaced(Self.save(&machine, Self.progress(3, 1), at: 106)) == "0-2")
+    }
+
+    @Test func `a copy that others replace is read again at most twice`() throws {
+        let checkpoints = RecordedCheckpoints()
+        var (machine, _) = try Self.opened(checkpoints, .copy(nil))
+        var step = Self.save(&machine, Self.progress(1, 1))
+        for number in 1...2 {
+            #expect(Self.replaced(step) != nil)
+            #expect(machine.receive(.refused(Answers.failure(409)), hasRestarted: false) == .ask(.copy))
+            // It may also be there no more.
+            let copy = number == 1 ? Self.copy(Self.progress(1, 1), revision: "0-7") : nil
+            step = machine.receive(.copy(copy), hasRestarted: false)
+            #expect(Self.replaced(step) == (number == 1 ? "0-7" : "new"))
+        }
+        guard case .notSaved(let error) = machine.receive(.refused(Answers.failure(409)), hasRestarted: false)
+        else {
+            Issue.record("it goes on for ever")
+            return
+        }
+        #expect(error.code == .httpConflict)
+        #expect(checkpoints.log == ["begun"])
+        // The next progress is saved again.
+        #expect(Self.replaced(Self.save(&machine, Self.progress(2, 1))) == "new")
+    }
+
+    @Test(arguments: [401, 403, 404, 405]) func `a peer that may only read keeps its checkpoint itself`(
+        _ status: Int
+    ) throws {
+        let checkpoints = RecordedCheckpoints()
+        var (machine, _) = try Self.opened(checkpoints, .copy(nil), Self.plan(pushes: false))
+        _ = Self.save(&machine, Self.progress(0, 4))
+        #expect(machine.receive(.refused(Answers.failure(status)), hasRestarted: false) == .done)
+        let body = try #require(checkpoints.body)
+        #expect(RemoteCheckpoint(JSONElement(body)).isAlone)
+        // Nothing is new.
+        #expect(Self.save(&machine, Self.progress(0, 4)) == .done)
+        // A peer that pushes must not: the remote would not know what it has lost.
+        var (pushing, _) = try Self.opened(RecordedCheckpoints(), .copy(nil))
+        _ = Self.save(&pushing, Self.progress(1, 4))
+        #expect(
+            pushing.receive(.refused(Answers.failure(status)), hasRestarted: false)
+                == .notSaved(Answers.failure(status).failure(of: "_local"))
+        )
+    }
+
+    @Test(arguments: [400, 413, 429, 500, 503, 507]) func `a refused checkpoint is not kept here either`(
+        _ status: Int
+    ) throws {
+        let checkpoints = RecordedCheckpoints()
+        for pushes in [true, false] {
+            var (machine, _) = try Self.opened(checkpoints, .copy(nil), Self.plan(pushes: pushes))
+            _ = Self.save(&machine, Self.progress(1, 1))
+            guard case .notSaved = machine.receive(.refused(Answers.failure(status)), hasRestarted: false)
+            else {
+                Issue.record("it is kept after \(status)")
+                return
+            }
+        }
+        #expect(checkpoints.body == nil)
+    }
+
+    @Test func `a checkpoint whose answer is cut, or that the disk refuses, is saved again`() throws {
+        let checkpoints = RecordedCheckpoints()
+        let lost = LoveseatError(.webSocketAbnormalClose, "cut")
+        var (machine, _) = try Self.opened(checkpoints, .copy(nil), instance: "1")
+        for answers in [[], [Machine.Answer.saved(revision: "0-1")]] {
+            _ = Self.save(&machine, Self.progress(1, 1))
+            for answer in answers { _ = machine.receive(answer, hasRestarted: false) }
+            #expect(machine.receive(.failed(lost), hasRestarted: false) == .notSaved(lost))
+        }
+        checkpoints.failure = LoveseatError(.busy, "locked")
+        _ = Self.save(&machine, Self.progress(1, 1))
+        _ = machine.receive(.saved(revision: "0-2"), hasRestarted: false)
+        #expect(
+            machine.receive(.instance("1"), hasRestarted: false) == .notSaved(LoveseatError(.busy, "locked"))
+        )
+        checkpoints.failure = nil
+        #expect(Self.replaced(Self.save(&machine, Self.progress(1, 1))) == "0-2")
+    }
+
+    // MARK: Remotes that have lost something
+
+    @Test func `a copy that the remote has lost ends a continuous session`() throws {
+        for isContinuous in [true, false] {
+            let stored = Self.progress(1, 1)
+            let checkpoints = RecordedCheckpoints(stored.json(time: 0))
+            let copy = Machine.Answer.copy(Self.copy(stored, revision: "0-1"))
+            var (machine, _) = try Self.opened(checkpoints, copy, Self.plan(isContinuous: isContinuous))
+            let step = Self.save(&machine, Self.progress(2, 2))
+            guard isContinuous else {
+                #expect(Self.replaced(step) == "0-1")
+                continue
+            }
+            #expect(step == .ask(.copy))
+            guard case .end(let error) = machine.receive(.copy(nil), hasRestarted: false) else {
+                Issue.record("the session goes on")
+                return
+            }
+            #expect(error.code == .webSocketAbnormalClose)
+            #expect(Self.save(&machine, Self.progress(3, 3)) == .done)
+            #expect(checkpoints.log == [])
+        }
+    }
+
+    @Test func `an error says nothing about whether the copy is there`() throws {
+        let stored = Self.progress(1, 1)
+        for answer in [
+            Machine.Answer.refused(Answers.failure(500)), .failed(LoveseatError(.timeout, "")),
+            .copy(Self.copy(stored, revision: "0-1")),
+        ] {
+            var (machine, _) = try Self.opened(
+                RecordedCheckpoints(stored.json(time: 0)),
+                .copy(Self.copy(stored, revision: "0-1")),
+                Self.plan(isContinuous: true)
+            )
+            #expect(Self.save(&machine, Self.progress(2, 2)) == .ask(.copy))
+            #expect(Self.replaced(machine.receive(answer, hasRestarted: false)) == "0-1")
+        }
+    }
+
+    /// What the remote names as its instance, twice, and whether that is another database.
+    @Test(
+        arguments: [
+            (["1"], false), ([nil], false), (["2", "2"], true), (["2", "3"], false), (["2", nil], false),
+            (["2", "1"], false),
+        ] as [([String?], Bool)]
+    )
+    func `a database that was made anew has no checkpoint`(_ instances: [String?], _ isRecreated: Bool) throws
+    {
+        let checkpoints = RecordedCheckpoints()
+        var (machine, _) = try Self.opened(checkpoints, .copy(nil), instance: "1")
+        _ = Self.save(&machine, Self.progress(1, 1))
+        var step = machine.receive(.saved(revision: "0-1"), hasRestarted: false)
+        for instance in instances {
+            #expect(step == .ask(.instance))
+            step = machine.receive(.instance(instance), hasRestarted: false)
+        }
+        #expect((step == .done) == !isRecreated)
+        #expect(checkpoints.log == (isRecreated ? ["begun"] : ["begun", "stored"]))
+    }
+
+    /// At which answer of a save the remote shows that it was started again.
+    @Test(arguments: 0...3) func `what a remote had before it was started again is not counted`(_ moment: Int)
+        throws
+    {
+        let stored = Self.progress(1, 1)
+        let checkpoints = RecordedCheckpoints(stored.json(time: 0))
+        let copy = Machine.Answer.copy(Self.copy(stored, revision: "0-1"))
+        var (machine, _) = try Self.opened(checkpoints, copy, instance: "1", Self.plan(isContinuous: true))
+        let answers = [copy, .saved(revision: "0-2"), .instance("1")]
+        var step = Self.save(&machine, Self.progress(2, 2), hasRestarted: moment == 0)
+        for (index, answer) in answers.enumerated() where index < moment {
+            step = machine.receive(answer, hasRestarted: index == moment - 1)
+        }
+        guard case .end(let error) = step else {
+            Issue.record("the session goes on: \(step)")
+            return
+        }
+        #expect(error.code == .webSocketAbnormalClose)
+        #expect(!checkpoints.log.contains("stored"))
+        #expect(Self.save(&machine, Self.progress(3, 3)) == .done)
+    }
+
+    @Test func `a newer copy does not replace one that was lost in a restart`() throws {
+        let checkpoints = RecordedCheckpoints()
+        var (machine, _) = try Self.opened(checkpoints, .copy(nil))
+        _ = Self.save(&machine, Self.progress(1, 1))
+        guard case .end = machine.receive(.refused(Answers.failure(409)), hasRestarted: true) else {
+            Issue.record("the session goes on")
+            return
+        }
+        #expect(checkpoints.log == ["begun"])
+    }
+}
