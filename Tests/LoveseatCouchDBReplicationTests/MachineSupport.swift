@@ -42,3 +42,16 @@ enum Answers {
         RemoteFailure(status: status, body: Array(#"{"error":"x","reason":"\#(reason)"}"#.utf8))
     }
 }
+
+extension RevisionID {
+    static func test(_ generation: UInt32, _ suffix: String) -> RevisionID {
+        RevisionID(generation: generation, digest: Array(suffix.utf8))
+    }
+}
+
+/// The errors that reports name, by document.
+func errors(in reports: [SessionReport]) -> [String: LoveseatError?] {
+    reports.reduce(into: [:]) { errors, report in
+        if case .document(let event) = report { errors[event.documentID] = .some(event.error) }
+    }
+}

@@ -33,26 +33,6 @@ struct DocumentOptions: Hashable, Sendable {
     var dependsOnMore: Bool { withRevisionInfo || withConflicts || withDeletedConflicts || withSequence }
 }
 
-/// A document as text with places for the content of its attachments.
-struct RenderedDocument: Sendable {
-    enum Piece: Sendable {
-        case bytes([UInt8])
-        /// The content of a blob in Base64. `inflates`: whether it is stored compressed and sent as it was.
-        case base64(BlobDigest, inflates: Bool)
-    }
-
-    var pieces: [Piece] = []
-    /// The attachments whose content follows in parts of its own, in this order.
-    var parts: [StoredAttachment] = []
-
-    /// The text, if it has no places.
-    var bytes: [UInt8] {
-        pieces.reduce(into: []) { if case .bytes(let bytes) = $1 { $0 += bytes } }
-    }
-
-    var isPlain: Bool { pieces.allSatisfy { if case .bytes = $0 { true } else { false } } }
-}
-
 /// Writes documents.
 struct DocumentRenderer: Sendable {
     /// How the content of attachments comes.

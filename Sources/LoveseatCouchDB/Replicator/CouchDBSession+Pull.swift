@@ -148,7 +148,7 @@ extension CouchDBSession {
             else {
                 throw failure.failure(of: "_changes")
             }
-            lane.checkpoint = RemoteCheckpoint(Checkpoint(completed: lane.checkpoint.checkpoint.completed))
+            lane.checkpoint = RemoteCheckpoint()
             lane.position = nil
             var query = query
             query.since = nil

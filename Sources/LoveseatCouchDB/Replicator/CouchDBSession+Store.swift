@@ -81,7 +81,11 @@ extension CouchDBSession {
             )
         }
         if !marked.isEmpty { try lane.replica.markSynced(marked) }
-        for id in conflicts.sorted { await resolve(id, stored[ExactText(id)] ?? [], lane) }
+        for id in conflicts.sorted {
+            var notice = ConflictNotice(collection: lane.index, documentID: id, peer: .loveseat)
+            notice.pulled = stored[ExactText(id)]
+            await resolve(notice, lane)
+        }
     }
 
     private func records(_ ids: [String], _ lane: Lane) throws -> [DocumentRecord] {
@@ -145,12 +149,10 @@ extension CouchDBSession {
         } catch let error as LoveseatError where error.code == .corruptRevisionData { return .failed(error) }
     }
 
-    private func resolve(_ id: String, _ pulled: [RevisionID], _ lane: Lane) async {
-        var notice = ConflictNotice(collection: lane.index, documentID: id, peer: .loveseat)
-        notice.pulled = pulled
+    func resolve(_ notice: ConflictNotice, _ lane: Lane) async {
         lane.hasResolved = true
         if let error = await hooks.resolve(notice) {
-            report(id, lane, isPush: false, isDeleted: false, error: error)
+            report(notice.documentID, lane, isPush: false, isDeleted: false, error: error)
         }
     }
 

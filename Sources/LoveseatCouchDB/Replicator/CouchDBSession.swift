@@ -18,7 +18,7 @@ actor CouchDBSession: Replication {
         let selection: ChangesQuery.Selection
         let documentIDs: DocumentSet?
         var checkpoints: CheckpointMachine
-        /// How far both directions are.
+        /// How far the pull is.
         var checkpoint = RemoteCheckpoint()
         /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
         var position: RemoteSequence?
@@ -30,9 +30,7 @@ actor CouchDBSession: Replication {
         var unsettled: DocumentSet = []
         /// Documents of which a revision is listed that the remote did not have when it was asked for.
         var missing: DocumentSet = []
-        /// The sequences of documents that this session could not push, and that the next one tries again.
-        var heldBack: Set<UInt64> = []
-        let tally = PushTally()
+        let push: Running<PushMachine>
         /// When a continuous pull asks again for what could not be fetched; nil if there is nothing.
         var retryDelay: Duration?
         /// Whether resolvers made changes after the push had ended.
@@ -48,6 +46,7 @@ actor CouchDBSession: Replication {
             rules: CollectionRules,
             selection: ChangesQuery.Selection,
             documentIDs: DocumentSet?,
+            source: any PushSource,
             plan: ActivePlan
         ) {
             self.index = index
@@ -60,6 +59,7 @@ actor CouchDBSession: Replication {
             self.selection = selection
             self.documentIDs = documentIDs
             checkpoints = CheckpointMachine(replica, plan)
+            push = Running(PushMachine(source, replica, collection: index))
         }
     }
 
@@ -75,7 +75,6 @@ actor CouchDBSession: Replication {
     private(set) var lanes: [Lane]
     /// Why some collections are not replicated; nil if all are.
     private var omission: LoveseatError?
-    let selector: Selector?
     /// How often a waiting remote shows that it is there, in milliseconds.
     let heartbeat: Int
     private var progress = ReplicationProgress()
@@ -102,7 +101,7 @@ actor CouchDBSession: Replication {
         let (bindings, observed, rules) = (work.plan.collections, work.observed, work.replicas.rules)
         replicas = work.replicas
         let made = work.replicas.makeReplicas()
-        selector = try endpoint.localSelector
+        let selector = try endpoint.localSelector
         self.heartbeat = Int(min(max(heartbeat, 1), 30) * 1_000)
         let selection = try endpoint.remoteSelection
         var lanes: [Lane] = []
@@ -116,6 +115,16 @@ actor CouchDBSession: Replication {
             let ids = binding.documentIDs
             var chosen = selection
             if let ids, case .all = selection { chosen = .documents(ids) }
+            let rules = index < rules.count ? rules[index] : CollectionRules()
+            let documentIDs = ids.map { DocumentSet($0) }
+            let source = LocalChanges(
+                store,
+                observed[index],
+                rules,
+                selector: selector,
+                documentIDs: documentIDs,
+                nowMilliseconds: replicas.nowMilliseconds
+            )
             lanes.append(
                 Lane(
                     index: index,
@@ -127,9 +136,10 @@ actor CouchDBSession: Replication {
                         path: endpoint.path(of: binding.name, at: address)
                     ),
                     checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
-                    rules: index < rules.count ? rules[index] : CollectionRules(),
+                    rules: rules,
                     selection: chosen,
-                    documentIDs: ids.map { DocumentSet($0) },
+                    documentIDs: documentIDs,
+                    source: source,
                     plan: plan
                 )
             )
@@ -243,12 +253,17 @@ actor CouchDBSession: Replication {
         let (pulls, pushes) = (plan.pulls, plan.pushes)
         try await withThrowingTaskGroup(of: Void.self) { group in
             if pulls { group.addTask { try await self.pull(index) } }
-            if pushes { group.addTask { try await self.push(index) } }
+            if pushes { group.addTask { try await self.push(at: index) } }
             for try await _ in group {}
         }
         // Pushes the changes that resolvers made after the push had ended.
-        if pushes, !plan.isContinuous, lanes[index].hasResolved { try await push(index) }
+        if pushes, !plan.isContinuous, lanes[index].hasResolved {
+            lanes[index].push.machine.noteChange()
+            try await push(at: index)
+        }
     }
+
+    private func push(at index: Int) async throws { try await push(lanes[index]) }
 
     // MARK: Reports
 
@@ -292,6 +307,55 @@ actor CouchDBSession: Replication {
         )
     }
 
+    // MARK: Machines
+
+    /// A machine that the driver runs.
+    final class Running<Machine: RequestMachine> {
+        var machine: Machine
+
+        init(_ machine: Machine) { self.machine = machine }
+    }
+
+    /// Runs a machine until it is caught up. `send`: sends a request, and returns the answer.
+    func run<Machine: RequestMachine>(
+        _ running: Running<Machine>,
+        _ lane: Lane,
+        _ send: @escaping @Sendable (Machine.Request) async throws -> Machine.Answer
+    ) async throws {
+        try await withThrowingTaskGroup(of: (Int, Machine.Answer).self) { group in
+            var underWay = 0
+            while true {
+                try running.machine.goOn()
+                for report in running.machine.takeReports() { await perform(report, lane) }
+                while let next = try running.machine.next(atOnce: client.requestsAtOnce) {
+                    underWay += 1
+                    group.addTask { (next.number, try await send(next.request)) }
+                }
+                if underWay == 0 {
+                    if running.machine.isCaughtUp { return }
+                    try Task.checkCancellation()
+                    continue
+                }
+                // As many are under way.
+                guard let (number, answer) = try await group.next() else { return }
+                underWay -= 1
+                try running.machine.receive(answer, to: number)
+            }
+        }
+    }
+
+    private func perform(_ report: SessionReport, _ lane: Lane) async {
+        switch report {
+        case .busy(let isBusy): setBusy(isBusy)
+        case .found(let count, let changes): expect(count, among: changes)
+        case .finished(let count, let bytes, let documents):
+            finish(count, bytes: bytes, documents: documents, isPush: true)
+        case .document(let event): hooks.report(.document(event))
+        case .resolve(let notice): await resolve(notice, lane)
+        case .checkpoint(let isLast): await saveCheckpoint(lane, isLast: isLast)
+        }
+    }
+
     // MARK: Checkpoints
 
     private func readCheckpoint(_ lane: Lane, instance: String?) async throws {
@@ -302,13 +366,16 @@ actor CouchDBSession: Replication {
         }
         if case .end(let error) = step { throw error }
         lane.checkpoint = lane.checkpoints.start
+        lane.push.machine.begin(after: lane.checkpoint.checkpoint.completed)
     }
 
     /// Saves how far both directions are, at most every few seconds, or at the end of what is known.
     func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
         if lost != nil { return }
+        var progress = lane.checkpoint
+        progress.checkpoint.completed = lane.push.machine.completed
         var step = lane.checkpoints.save(
-            lane.checkpoint,
+            progress,
             now: runtime.uptime(),
             time: runtime.unixTime() / 1_000,
             isLast: isLast,

@@ -32,20 +32,10 @@ extension RemoteDatabase {
                 accepts: [417]
             )
             return try RefusedDocument.read(answer, of: ids)
-        } catch let failure as RemoteFailure {
-            guard failure.refusesDocument || failure.isDoubtful || (failure.status == 501 && !isAlone) else {
-                throw failure.failure(of: "_bulk_docs")
-            }
-            throw failure
         } catch let error as UnreadableAnswer { throw error.failure } catch let error as AnswerTooLarge {
             throw error.failure
         }
     }
-
-    /// Whether documents can be written in parts.
-    var takesParts: Bool { abilities.withLock { $0.parts } }
-
-    func noteWithoutParts() { abilities.withLock { $0.parts = false } }
 
     /// Writes one document with the content of its attachments.
     ///

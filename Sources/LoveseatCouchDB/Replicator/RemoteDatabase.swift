@@ -26,7 +26,6 @@ package final class RemoteDatabase: Sendable {
     struct Abilities {
         var bulkGet = true
         var changesWithBody = true
-        var parts = true
     }
 
     let abilities = Mutex(Abilities())
