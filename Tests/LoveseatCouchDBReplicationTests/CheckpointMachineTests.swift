@@ -328,6 +328,20 @@ struct CheckpointMachineTests {
         }
     }
 
+    /// Marks that are made while the remote is asked for its copy are covered, so that what they stand for has to be as well.
+    @Test func `a checkpoint says what is done when it is sent, and covers the marks up to then`() throws {
+        let stored = Self.progress(1, 1)
+        let checkpoints = RecordedCheckpoints(stored.json(time: 0))
+        let copy = Machine.Answer.copy(Self.copy(stored, revision: "0-1"))
+        var (machine, _) = try Self.opened(checkpoints, copy, Self.plan(isContinuous: true))
+        #expect(Self.save(&machine, Self.progress(2, 2)) == .ask(.copy))
+        #expect(checkpoints.log == [])
+        let later = Self.progress(3, 3)
+        let step = machine.receive(copy, progress: later, hasRestarted: false)
+        #expect(step == .ask(.save(later.json(time: 7), replacing: "0-1")))
+        #expect(checkpoints.log == ["begun"])
+    }
+
     @Test func `an error says nothing about whether the copy is there`() throws {
         let stored = Self.progress(1, 1)
         for answer in [

@@ -55,3 +55,13 @@ func errors(in reports: [SessionReport]) -> [String: LoveseatError?] {
         if case .document(let event) = report { errors[event.documentID] = .some(event.error) }
     }
 }
+
+extension CheckpointMachine {
+    /// Takes an answer. Up to now, two local sequences and two remote ones are done.
+    mutating func receive(_ answer: Answer, hasRestarted: Bool) -> Step {
+        let progress = RemoteCheckpoint(
+            Checkpoint(completed: SequenceSet([0...2]), remote: Answers.sequence(2))
+        )
+        return receive(answer, progress: progress, hasRestarted: hasRestarted)
+    }
+}

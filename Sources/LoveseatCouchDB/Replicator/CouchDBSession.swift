@@ -22,6 +22,12 @@ actor CouchDBSession: Replication {
         var checkpoint = RemoteCheckpoint()
         /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
         var position: RemoteSequence?
+        /// How far both directions are.
+        var progress: RemoteCheckpoint {
+            var progress = checkpoint
+            progress.checkpoint.completed = push.machine.completed
+            return progress
+        }
         /// Notices a list of changes that repeats itself.
         var repeated = RepeatedPages()
         /// How many answers in succession listed nothing, although changes follow.
@@ -362,7 +368,11 @@ actor CouchDBSession: Replication {
         var step = try lane.checkpoints.open(instance: instance)
         while case .ask(let request) = step {
             let answer = try await lane.remote.answer(request, lane.checkpointID)
-            step = lane.checkpoints.receive(answer, hasRestarted: client.hasRestarted)
+            step = lane.checkpoints.receive(
+                answer,
+                progress: lane.checkpoint,
+                hasRestarted: client.hasRestarted
+            )
         }
         if case .end(let error) = step { throw error }
         lane.checkpoint = lane.checkpoints.start
@@ -372,10 +382,8 @@ actor CouchDBSession: Replication {
     /// Saves how far both directions are, at most every few seconds, or at the end of what is known.
     func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
         if lost != nil { return }
-        var progress = lane.checkpoint
-        progress.checkpoint.completed = lane.push.machine.completed
         var step = lane.checkpoints.save(
-            progress,
+            lane.progress,
             now: runtime.uptime(),
             time: runtime.unixTime() / 1_000,
             isLast: isLast,
@@ -386,7 +394,11 @@ actor CouchDBSession: Replication {
             do { answer = try await lane.remote.answer(request, lane.checkpointID) } catch {
                 answer = .failed(Self.failure(of: error))
             }
-            step = lane.checkpoints.receive(answer, hasRestarted: client.hasRestarted)
+            step = lane.checkpoints.receive(
+                answer,
+                progress: lane.progress,
+                hasRestarted: client.hasRestarted
+            )
         }
         switch step {
         case .ask, .done: break

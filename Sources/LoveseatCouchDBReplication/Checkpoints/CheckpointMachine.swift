@@ -44,8 +44,8 @@ package struct CheckpointMachine {
         /// The remote is asked for its copy. `own`: the database's.
         case reading(own: RemoteCheckpoint?)
         case idle
-        /// The remote is asked whether it still has the copy that this session read or saved.
-        case verifying(Save)
+        /// The remote is asked whether it still has the copy that this session read or saved. `time`: as in `Save`.
+        case verifying(time: Int64)
         /// The copy was sent. `repairs`: how often it may still be sent again, over another revision of the remote's copy.
         case sent(Save, repairs: Int)
         case refetching(Save, repairs: Int)
@@ -136,7 +136,7 @@ package struct CheckpointMachine {
     /// Saves progress: at most every few seconds, or now if it is the last of what is known. Nothing is done while another save is under
     /// way.
     ///
-    /// `now`: see `ReplicationRuntime.uptime`; `time`: Unix time in seconds; `hasRestarted`: see ``receive(_:hasRestarted:)``.
+    /// `now`: see `ReplicationRuntime.uptime`; `time`: Unix time in seconds; `hasRestarted`: see ``receive(_:progress:hasRestarted:)``.
     package mutating func save(
         _ progress: RemoteCheckpoint,
         now: Duration,
@@ -146,17 +146,20 @@ package struct CheckpointMachine {
     ) -> Step {
         guard stage == .idle else { return .done }
         if !isLast, let lastSave, now - lastSave < Self.interval { return .done }
-        var checkpoint = progress
-        (checkpoint.instance, checkpoint.isAlone) = (lasting, isAlone)
-        invariant(contains(checkpoint), "sequences that counted as done do not any more: \(checkpoint)")
+        let checkpoint = stamped(progress)
         if checkpoint == saved { return .done }
         if hasRestarted { return endAfterRestart() }
         lastSave = now
-        let save = Save(checkpoint: checkpoint, time: time)
         // A server does not say that it has lost the copy when another one is saved.
-        guard isContinuous, revision != nil else { return send(save, repairs: Self.repairs) }
-        stage = .verifying(save)
+        guard isContinuous, revision != nil else { return send(checkpoint, time: time) }
+        stage = .verifying(time: time)
         return .ask(.copy)
+    }
+
+    private func stamped(_ progress: RemoteCheckpoint) -> RemoteCheckpoint {
+        var checkpoint = progress
+        (checkpoint.instance, checkpoint.isAlone) = (lasting, isAlone)
+        return checkpoint
     }
 
     /// Whether everything that counted as done when the last checkpoint was saved still does.
@@ -165,16 +168,23 @@ package struct CheckpointMachine {
         return checkpoint.checkpoint.completed.intersection(earlier) == earlier
     }
 
+    /// Sends the checkpoint. It covers the marks that were made up to now, and none that are made from now on.
+    private mutating func send(_ checkpoint: RemoteCheckpoint, time: Int64) -> Step {
+        invariant(contains(checkpoint), "sequences that counted as done do not any more: \(checkpoint)")
+        replica.beginCheckpoint()
+        return send(Save(checkpoint: checkpoint, time: time), repairs: Self.repairs)
+    }
+
     private mutating func send(_ save: Save, repairs: Int) -> Step {
-        // Marks that are made from now on are not covered. A copy that is sent again covers no more than before.
-        if repairs == Self.repairs { replica.beginCheckpoint() }
         stage = .sent(save, repairs: repairs)
         return .ask(.save(save.body, replacing: revision))
     }
 
-    /// Takes the answer to the last request. `hasRestarted`: whether an answer said that the remote was started again since the session
+    /// Takes the answer to the last request.
+    ///
+    /// `progress`: how far both directions are now. `hasRestarted`: whether an answer said that the remote was started again since the session
     /// began: it may have lost what it acknowledged, and the next session goes on from what both sides still have.
-    package mutating func receive(_ answer: Answer, hasRestarted: Bool) -> Step {
+    package mutating func receive(_ answer: Answer, progress: RemoteCheckpoint, hasRestarted: Bool) -> Step {
         invariant(stage != .idle && stage != .new, "nothing was asked for, and the answer is \(answer)")
         if case .reading(let own) = stage { return read(own, answer) }
         if case .verifying = stage, case .copy(nil) = answer { return beginAnew() }
@@ -184,7 +194,7 @@ package struct CheckpointMachine {
         if hasRestarted { return endAfterRestart() }
         switch (stage, answer) {
         // An error says nothing about the copy, and saving fails as well then.
-        case (.verifying(let save), _): return send(save, repairs: Self.repairs)
+        case (.verifying(let time), _): return send(stamped(progress), time: time)
         case (_, .failed(let error)): return fail(error)
         case (.sent(let save, let repairs), _): return sent(save, answer, repairs: repairs)
         case (.refetching(let save, let repairs), .copy(let found)):
