@@ -171,7 +171,7 @@ package struct CheckpointMachine {
     /// Sends the checkpoint. It covers the marks that were made up to now, and none that are made from now on.
     private mutating func send(_ checkpoint: RemoteCheckpoint, time: Int64) -> Step {
         invariant(contains(checkpoint), "sequences that counted as done do not any more: \(checkpoint)")
-        replica.beginCheckpoint()
+        do { try replica.beginCheckpoint() } catch { return fail(error) }
         return send(Save(checkpoint: checkpoint, time: time), repairs: Self.repairs)
     }
 
