@@ -15,7 +15,7 @@ struct RemoteDatabaseTests {
     private static let row = #"{"seq":"1-x","id":"a","changes":[{"rev":"1-a"}]}"#
 
     /// Reads an answer to `_changes` that comes in pieces.
-    private func changes(_ pieces: [String]) async throws -> RemoteDatabase.ChangesPage {
+    private func changes(_ pieces: [String]) async throws -> ChangesPage {
         let remote = try ScriptedRemote { _, _ in .pieces(pieces) }
         return try await remote.run {
             try await $0.database.changes(ChangesQuery(.all, since: nil, limit: 10, heartbeat: 1_000))

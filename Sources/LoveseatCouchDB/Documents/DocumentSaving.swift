@@ -3,43 +3,6 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatStorage
 
-/// A document whose attachments' content is stored, ready for a transaction.
-struct PreparedDocument: Sendable {
-    enum Attachment: Sendable {
-        /// `position`: as the client gave it.
-        case ready(StoredAttachment, position: Int?)
-        case stub(IncomingAttachment)
-    }
-
-    let id: String
-    var history: [RevisionID]
-    let isDeleted: Bool
-    /// Whether it only says that the document is not for its reader.
-    let isRemoved: Bool
-    let body: JSONText
-    var attachments: [Attachment] = []
-    /// The content that came with the document.
-    var received: Set<BlobDigest> = []
-    /// Why it is refused, if that is known before its content is stored.
-    var refusal: CouchDBError?
-    /// An attachment without content that stands for a blob of the body which is not here.
-    var missingBlob: String?
-
-    init(_ document: IncomingDocument, id: String) {
-        self.id = id
-        history = document.history
-        isDeleted = document.isDeleted
-        isRemoved = document.isRemoved
-        body = document.body
-    }
-
-    /// A document of a batch that is refused alone. `id`: empty if it has none.
-    init(refusal: CouchDBError, id: String, history: [RevisionID]) {
-        (self.id, self.history, self.refusal) = (id, history, refusal)
-        (isDeleted, isRemoved, body) = (false, false, .emptyObject)
-    }
-}
-
 extension PreparedDocument {
     /// Adds an attachment whose content is in an earlier revision, unless it only repeats a blob of the body.
     mutating func addStub(_ attachment: IncomingAttachment, _ pins: BlobPins) {

@@ -122,7 +122,7 @@ package struct DumpImporter {
             let incoming = try IncomingDocument(element)
             let id = incoming.id ?? CouchDBServer.newUUID()
             let document = try DocumentSaving.prepare(incoming, id: id, pins: pins)
-            try add(FetchedRevision(document: document, pins: pins))
+            try add(FetchedRevision(document: document, blobs: pins))
         } catch let error as CouchDBError { throw located(error, number + 1) }
     }
 

@@ -104,7 +104,7 @@ struct MIMEDump {
             } else {
                 try endPart()
             }
-            try found(FetchedRevision(document: try document(), pins: pins))
+            try found(FetchedRevision(document: try document(), blobs: pins))
         case .ended: isComplete = true
         }
     }

@@ -136,7 +136,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
         )
         do {
             if let name = try await name(of: client, address) { try request.recordName(name) }
-            let session = try CouchDBSession(
+            let session = try HTTPDriver(
                 request.begin(),
                 client: client,
                 address: address,

@@ -1,18 +1,12 @@
 import AsyncHTTPClient
 import LoveseatCore
 package import LoveseatCouchDBReplication
-package import LoveseatModel
+import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 import NIOCore
 import NIOHTTP1
 import Synchronization
-
-/// A revision that came, whose attachments are stored.
-struct FetchedRevision: Sendable {
-    var document: PreparedDocument
-    let pins: BlobPins
-}
 
 /// One database of a remote.
 package final class RemoteDatabase: Sendable {
@@ -71,56 +65,18 @@ package final class RemoteDatabase: Sendable {
         }
     }
 
-    // MARK: Checkpoints
-
-    /// Sends a request about the checkpoint with this ID. A failure that the remote reports is an answer.
-    package func answer(_ request: CheckpointMachine.Request, _ id: String) async throws
-        -> CheckpointMachine.Answer
-    {
-        do {
-            switch request {
-            case .copy: return .copy(try await json(.checkpoint(id), "_local", limit: 1 << 20))
-            case .instance: return .instance(try await instance())
-            case .save(let body, let revision):
-                let request = RemoteRequest.saveCheckpoint(id, body, replacing: revision)
-                return .saved(revision: try await json(request, "_local", limit: 1 << 20)["rev"]?.string)
-            }
-        } catch let failure as RemoteFailure {
-            return request == .copy && failure.status == 404 ? .copy(nil) : .refused(failure)
-        }
-    }
-
     // MARK: Changes
 
-    package struct ChangesPage: Sendable {
-        package var changes: [RemoteChange] = []
-        package var unreadable: [UnreadableChange] = []
-        package var end: ChangesParser.End
-        /// Whether nothing is missing at its end: the answer was not cut.
-        package var isWhole = true
-
-        package var isEmpty: Bool { changes.isEmpty && unreadable.isEmpty }
-        /// Where to go on; nil if the remote does not say so.
-        package var next: RemoteSequence? { end.lastSequence ?? changes.last?.sequence }
-    }
-
-    /// Changes of some documents.
-    package struct Listing: Sendable {
-        package var changes: [RemoteChange] = []
-        /// Whether no row was unreadable, which may be that of any document.
-        package var isReadable = true
-    }
-
     /// Lists the changes of these documents, each as it is now; those that the remote does not list any more are left out.
-    package func changes(of ids: [String]) async throws -> Listing {
+    package func changes(of ids: [String]) async throws -> ChangesListing {
         let wanted = DocumentSet(ids)
-        var found = Listing()
+        var found = ChangesListing()
         let groups = DocumentBatches.divide(ids, count: 100, bytes: 2_000) { $0.utf8.count + 4 }
         for group in groups {
             do { try await list(.documents(group), of: wanted, &found) } catch let failure as RemoteFailure {
                 guard failure.lacksEndpoint else { throw failure.failure(of: "_changes") }
                 // A remote that cannot be asked for documents.
-                found = Listing()
+                found = ChangesListing()
                 try await list(.all, of: wanted, &found)
                 return found
             }
@@ -131,7 +87,7 @@ package final class RemoteDatabase: Sendable {
     private func list(
         _ selection: ChangesQuery.Selection,
         of wanted: DocumentSet,
-        _ found: inout Listing
+        _ found: inout ChangesListing
     ) async throws {
         var query = ChangesQuery(selection, since: nil, limit: ChangesQuery.pageSize)
         var repeated = RepeatedPages()
@@ -267,7 +223,7 @@ package final class RemoteDatabase: Sendable {
                 let document = try IncomingDocument(try CouchDBServer.parse(bytes))
                 try Self.check(document, of: leaf)
                 let prepared = try DocumentSaving.prepare(document, id: leaf.documentID, pins: pins)
-                return FetchedRevision(document: prepared, pins: pins)
+                return FetchedRevision(document: prepared, blobs: pins)
             }
             guard let boundary = type.boundary else { throw CouchDBError.badRequest("no boundary") }
             let receiver = PartsReceiver(
@@ -285,7 +241,7 @@ package final class RemoteDatabase: Sendable {
             } catch let error as CouchDBError { throw error } catch let error as MultipartError {
                 throw CouchDBError.badRequest("the parts are malformed: \(error)")
             } catch { throw LoveseatError(http: error) }
-            return FetchedRevision(document: try receiver.finish(id: leaf.documentID), pins: pins)
+            return FetchedRevision(document: try receiver.finish(id: leaf.documentID), blobs: pins)
         }
     }
 

@@ -58,6 +58,7 @@ package struct PushMachine: RequestMachine {
     private static let batchSize = 200
     private static let batchBytes = 1 << 20
     private static let requests = 3
+    package static let isPush = true
 
     private let source: any PushSource
     private let replica: any ReplicaCheckpoints

@@ -6,6 +6,7 @@ package protocol RequestMachine: SendableMetatype {
     associatedtype Request: Sendable
     associatedtype Answer: Sendable
 
+    static var isPush: Bool { get }
     /// Whether there is nothing to do until something outside of the session changes.
     var isCaughtUp: Bool { get }
     /// Does what can be done without the remote, one page at most. Call it after each answer.

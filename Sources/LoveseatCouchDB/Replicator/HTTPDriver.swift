@@ -4,85 +4,20 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// One replication with a remote over CouchDB's wire (protocol/couchdb.md §3.1).
-actor CouchDBSession: Replication {
-    /// The state of one collection.
-    final class Lane {
-        let index: Int
-        let name: CollectionName
-        let handle: CollectionHandle
-        let replica: any Replica
-        let remote: RemoteDatabase
-        let checkpointID: String
-        let rules: CollectionRules
-        let selection: ChangesQuery.Selection
-        let documentIDs: DocumentSet?
-        var checkpoints: CheckpointMachine
-        /// How far the pull is.
-        var checkpoint = RemoteCheckpoint()
-        /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
-        var position: RemoteSequence?
-        /// How far both directions are.
-        var progress: RemoteCheckpoint {
-            var progress = checkpoint
-            progress.checkpoint.completed = push.machine.completed
-            return progress
-        }
-        /// Notices a list of changes that repeats itself.
-        var repeated = RepeatedPages()
-        /// How many answers in succession listed nothing, although changes follow.
-        var emptyAnswers = 0
-        /// Documents of which a revision could not be fetched, since they were listed last.
-        var unsettled: DocumentSet = []
-        /// Documents of which a revision is listed that the remote did not have when it was asked for.
-        var missing: DocumentSet = []
-        let push: Running<PushMachine>
-        /// When a continuous pull asks again for what could not be fetched; nil if there is nothing.
-        var retryDelay: Duration?
-        /// Whether resolvers made changes after the push had ended.
-        var hasResolved = false
-
-        init(
-            index: Int,
-            name: CollectionName,
-            handle: CollectionHandle,
-            replica: any Replica,
-            remote: RemoteDatabase,
-            checkpointID: String,
-            rules: CollectionRules,
-            selection: ChangesQuery.Selection,
-            documentIDs: DocumentSet?,
-            source: any PushSource,
-            plan: ActivePlan
-        ) {
-            self.index = index
-            self.name = name
-            self.handle = handle
-            self.replica = replica
-            self.remote = remote
-            self.checkpointID = checkpointID
-            self.rules = rules
-            self.selection = selection
-            self.documentIDs = documentIDs
-            checkpoints = CheckpointMachine(replica, plan)
-            push = Running(PushMachine(source, replica, collection: index))
-        }
-    }
-
+/// Runs one replication with a remote over CouchDB's wire (protocol/couchdb.md §3.1): sends the requests of its machines, and hands them the
+/// answers. It decides nothing about documents.
+actor HTTPDriver: Replication {
     nonisolated let unownedExecutor: UnownedSerialExecutor
     private let executor: any SerialExecutor
-    let client: RemoteClient
-    let runtime: ReplicationRuntime
+    private let client: RemoteClient
+    private let runtime: ReplicationRuntime
     private let creates: Bool
-    let plan: ActivePlan
-    let store: DocumentStore
-    let replicas: DatabaseReplicas
-    let hooks: ReplicationHooks
-    private(set) var lanes: [Lane]
+    private let plan: ActivePlan
+    private let store: DocumentStore
+    private let hooks: ReplicationHooks
+    private var lanes: [Lane]
     /// Why some collections are not replicated; nil if all are.
     private var omission: LoveseatError?
-    /// How often a waiting remote shows that it is there, in milliseconds.
-    let heartbeat: Int
     private var progress = ReplicationProgress()
     private var busy = 0
     private var work: Task<Void, any Error>?
@@ -104,49 +39,17 @@ actor CouchDBSession: Replication {
         self.runtime = runtime
         creates = endpoint.createsTarget
         (plan, store, hooks) = (work.plan, work.store, work.hooks)
-        let (bindings, observed, rules) = (work.plan.collections, work.observed, work.replicas.rules)
-        replicas = work.replicas
-        let made = work.replicas.makeReplicas()
-        let selector = try endpoint.localSelector
-        self.heartbeat = Int(min(max(heartbeat, 1), 30) * 1_000)
-        let selection = try endpoint.remoteSelection
         var lanes: [Lane] = []
-        for (index, binding) in bindings.enumerated() {
-            guard binding.channels.isEmpty else {
-                throw LoveseatError(
-                    .invalidParameter,
-                    "a CouchDB has no channels: use a selector, a filter or document IDs"
-                )
-            }
-            let ids = binding.documentIDs
-            var chosen = selection
-            if let ids, case .all = selection { chosen = .documents(ids) }
-            let rules = index < rules.count ? rules[index] : CollectionRules()
-            let documentIDs = ids.map { DocumentSet($0) }
-            let source = LocalChanges(
-                store,
-                observed[index],
-                rules,
-                selector: selector,
-                documentIDs: documentIDs,
-                nowMilliseconds: replicas.nowMilliseconds
-            )
+        for (index, replica) in work.replicas.makeReplicas().enumerated() {
+            let path = endpoint.path(of: work.plan.collections[index].name, at: address)
             lanes.append(
-                Lane(
-                    index: index,
-                    name: binding.name,
-                    handle: observed[index],
-                    replica: made[index],
-                    remote: RemoteDatabase(
-                        client: client,
-                        path: endpoint.path(of: binding.name, at: address)
-                    ),
-                    checkpointID: RemoteRequest.checkpointName(binding.checkpointID),
-                    rules: rules,
-                    selection: chosen,
-                    documentIDs: documentIDs,
-                    source: source,
-                    plan: plan
+                try Lane(
+                    index,
+                    work,
+                    replica: replica,
+                    remote: RemoteDatabase(client: client, path: path),
+                    endpoint: endpoint,
+                    heartbeat: Int(min(max(heartbeat, 1), 30) * 1_000)
                 )
             )
         }
@@ -258,72 +161,88 @@ actor CouchDBSession: Replication {
     private func replicate(_ index: Int) async throws {
         let (pulls, pushes) = (plan.pulls, plan.pushes)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            if pulls { group.addTask { try await self.pull(index) } }
+            if pulls { group.addTask { try await self.pull(at: index) } }
             if pushes { group.addTask { try await self.push(at: index) } }
             for try await _ in group {}
         }
+        let lane = lanes[index]
         // Pushes the changes that resolvers made after the push had ended.
-        if pushes, !plan.isContinuous, lanes[index].hasResolved {
-            lanes[index].push.machine.noteChange()
+        if pushes, !plan.isContinuous, lane.hasResolved {
+            lane.push.machine.noteChange()
             try await push(at: index)
         }
     }
 
-    private func push(at index: Int) async throws { try await push(lanes[index]) }
+    private func pull(at index: Int) async throws {
+        let (lane, blobs, runtime) = (lanes[index], store.blobs, runtime)
+        let remote = lane.remote
+        try await run(lane.pull, lane) { try await remote.answer($0, blobs, runtime) }
+    }
+
+    private func push(at index: Int) async throws {
+        let (signals, signal) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let (lane, blobs) = (lanes[index], store.blobs)
+        let token = store.changes.subscribe(
+            collection: lane.handle.number,
+            onClose: { signal.finish() },
+            { _ in signal.yield() }
+        )
+        defer { store.changes.unsubscribe(token) }
+        var waiting = signals.makeAsyncIterator()
+        let remote = lane.remote
+        while true {
+            try await run(lane.push, lane) { try await remote.answer($0, blobs) }
+            guard plan.isContinuous, await waiting.next(isolation: self) != nil else {
+                return try Task.checkCancellation()
+            }
+            try Task.checkCancellation()
+            lane.push.machine.noteChange()
+        }
+    }
 
     // MARK: Reports
 
-    /// Marks the beginning or the end of work.
-    func setBusy(_ isBusy: Bool) {
-        busy += isBusy ? 1 : -1
-        report()
+    private func perform(_ report: SessionReport, _ lane: Lane, isPush: Bool) async {
+        switch report {
+        case .busy(let isBusy): busy += isBusy ? 1 : -1
+        case .found(_, changes: 0): return
+        case .found(let count, let changes):
+            progress.compared += UInt64(changes)
+            progress.total += UInt64(count)
+        case .finished(let count, let bytes, let documents):
+            progress.total += UInt64(bytes)
+            progress.completed = min(progress.completed + UInt64(count + bytes), progress.total)
+            progress.documents += UInt64(documents)
+            if isPush { progress.documentsPushed += UInt64(documents) }
+        case .document(let event): return hooks.report(.document(event))
+        case .resolve(let notice): return await resolve(notice, lane)
+        case .checkpoint(let isLast): return await saveCheckpoint(lane, isLast: isLast)
+        }
+        self.report()
     }
 
     private func report() {
         hooks.report(.activity(isBusy: busy > 0 || !plan.isContinuous, progress))
     }
 
-    /// Units of work are found among so many changes: one for each revision.
-    func expect(_ count: Int, among changes: Int) {
-        if changes == 0 { return }
-        progress.compared += UInt64(changes)
-        progress.total += UInt64(count)
-        report()
-    }
-
-    func finish(_ count: Int, bytes: Int = 0, documents: Int = 0, isPush: Bool) {
-        progress.total += UInt64(bytes)
-        progress.completed = min(progress.completed + UInt64(count + bytes), progress.total)
-        progress.documents += UInt64(documents)
-        if isPush { progress.documentsPushed += UInt64(documents) }
-        report()
-    }
-
-    func report(_ id: String, _ lane: Lane, isPush: Bool, isDeleted: Bool, error: LoveseatError? = nil) {
-        hooks.report(
-            .document(
-                DocumentEvent(
-                    collection: lane.index,
-                    documentID: id,
-                    isPush: isPush,
-                    isDeleted: isDeleted,
-                    error: error
-                )
+    private func resolve(_ notice: ConflictNotice, _ lane: Lane) async {
+        lane.hasResolved = true
+        if let error = await hooks.resolve(notice) {
+            let event = DocumentEvent(
+                collection: notice.collection,
+                documentID: notice.documentID,
+                isPush: false,
+                isDeleted: false,
+                error: error
             )
-        )
+            hooks.report(.document(event))
+        }
     }
 
     // MARK: Machines
 
-    /// A machine that the driver runs.
-    final class Running<Machine: RequestMachine> {
-        var machine: Machine
-
-        init(_ machine: Machine) { self.machine = machine }
-    }
-
     /// Runs a machine until it is caught up. `send`: sends a request, and returns the answer.
-    func run<Machine: RequestMachine>(
+    private func run<Machine: RequestMachine>(
         _ running: Running<Machine>,
         _ lane: Lane,
         _ send: @escaping @Sendable (Machine.Request) async throws -> Machine.Answer
@@ -332,7 +251,9 @@ actor CouchDBSession: Replication {
             var underWay = 0
             while true {
                 try running.machine.goOn()
-                for report in running.machine.takeReports() { await perform(report, lane) }
+                for report in running.machine.takeReports() {
+                    await perform(report, lane, isPush: Machine.isPush)
+                }
                 while let next = try running.machine.next(atOnce: client.requestsAtOnce) {
                     underWay += 1
                     group.addTask { (next.number, try await send(next.request)) }
@@ -342,23 +263,11 @@ actor CouchDBSession: Replication {
                     try Task.checkCancellation()
                     continue
                 }
-                // As many are under way.
+                // Some are under way, so that the group has a next one.
                 guard let (number, answer) = try await group.next() else { return }
                 underWay -= 1
                 try running.machine.receive(answer, to: number)
             }
-        }
-    }
-
-    private func perform(_ report: SessionReport, _ lane: Lane) async {
-        switch report {
-        case .busy(let isBusy): setBusy(isBusy)
-        case .found(let count, let changes): expect(count, among: changes)
-        case .finished(let count, let bytes, let documents):
-            finish(count, bytes: bytes, documents: documents, isPush: true)
-        case .document(let event): hooks.report(.document(event))
-        case .resolve(let notice): await resolve(notice, lane)
-        case .checkpoint(let isLast): await saveCheckpoint(lane, isLast: isLast)
         }
     }
 
@@ -370,17 +279,16 @@ actor CouchDBSession: Replication {
             let answer = try await lane.remote.answer(request, lane.checkpointID)
             step = lane.checkpoints.receive(
                 answer,
-                progress: lane.checkpoint,
+                progress: lane.progress,
                 hasRestarted: client.hasRestarted
             )
         }
         if case .end(let error) = step { throw error }
-        lane.checkpoint = lane.checkpoints.start
-        lane.push.machine.begin(after: lane.checkpoint.checkpoint.completed)
+        lane.begin()
     }
 
     /// Saves how far both directions are, at most every few seconds, or at the end of what is known.
-    func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
+    private func saveCheckpoint(_ lane: Lane, isLast: Bool = false) async {
         if lost != nil { return }
         var step = lane.checkpoints.save(
             lane.progress,
