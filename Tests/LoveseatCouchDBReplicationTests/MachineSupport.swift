@@ -1,9 +1,10 @@
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatReplication
+import Testing
 
 /// The checkpoints of a database, with a log of what is asked of it.
-final class RecordedCheckpoints: ReplicaCheckpoints {
+class RecordedCheckpoints: ReplicaCheckpoints {
     var body: JSONText?
     var log: [String] = []
     var failure: LoveseatError?
@@ -64,4 +65,15 @@ extension CheckpointMachine {
         )
         return receive(answer, progress: progress, hasRestarted: hasRestarted)
     }
+}
+
+/// What the database has, what the remote has, and up to where the session goes on.
+struct CheckpointStart: Sendable, CustomTestStringConvertible {
+    let name: String
+    let own: RemoteCheckpoint?
+    let theirs: RemoteCheckpoint?
+    let local: UInt64
+    let remote: Int?
+    var instance: String?
+    var testDescription: String { name }
 }
