@@ -1,7 +1,6 @@
 import LoveseatCouchDBReplication
 import LoveseatModel
 import LoveseatReplication
-import Testing
 
 /// The checkpoints of a database, with a log of what is asked of it.
 class RecordedCheckpoints: ReplicaCheckpoints {
@@ -55,25 +54,4 @@ func errors(in reports: [SessionReport]) -> [String: LoveseatError?] {
     reports.reduce(into: [:]) { errors, report in
         if case .document(let event) = report { errors[event.documentID] = .some(event.error) }
     }
-}
-
-extension CheckpointMachine {
-    /// Takes an answer. Up to now, two local sequences and two remote ones are done.
-    mutating func receive(_ answer: Answer, hasRestarted: Bool) -> Step {
-        let progress = RemoteCheckpoint(
-            Checkpoint(completed: SequenceSet([0...2]), remote: Answers.sequence(2))
-        )
-        return receive(answer, progress: progress, hasRestarted: hasRestarted)
-    }
-}
-
-/// What the database has, what the remote has, and up to where the session goes on.
-struct CheckpointStart: Sendable, CustomTestStringConvertible {
-    let name: String
-    let own: RemoteCheckpoint?
-    let theirs: RemoteCheckpoint?
-    let local: UInt64
-    let remote: Int?
-    var instance: String?
-    var testDescription: String { name }
 }
