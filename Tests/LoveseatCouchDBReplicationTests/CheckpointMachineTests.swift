@@ -147,6 +147,16 @@ struct CheckpointMachineTests: CheckpointSupport {
         #expect(Self.replaced(Self.save(&machine, Self.progress(2, 1))) == "0-1")
     }
 
+    /// A pull that begins anew, since the remote does not know its sequence any more, names no instance.
+    @Test func `each saved checkpoint names the instance of its database`() throws {
+        let stored = Self.progress(1, 1, instance: "1")
+        let checkpoints = RecordedCheckpoints(stored.json(time: 0))
+        let copy = Machine.Answer.copy(Self.copy(stored, revision: "0-1"))
+        var (machine, _) = try Self.opened(checkpoints, copy, instance: "1")
+        let step = Self.save(&machine, Self.progress(2, 2))
+        #expect(step == .ask(.save(Self.progress(2, 2, instance: "1").json(time: 7), replacing: "0-1")))
+    }
+
     @Test func `saves are seconds apart, but for the last one`() throws {
         var (machine, _) = try Self.opened(RecordedCheckpoints(), .copy(nil))
         #expect(Self.replaced(Self.save(&machine, Self.progress(1, 1), at: 100, isLast: false)) == "new")
