@@ -48,7 +48,7 @@ package struct ReplicationSession {
     private var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
     private var violations = 0
-    var invariantPace = InvariantPace()
+    private var invariantPace = InvariantPace()
 
     /// A blob being sent.
     struct BlobRead: Sendable {
@@ -298,7 +298,7 @@ package struct ReplicationSession {
                 if phase == .over, !hasFailed { effects.append(.report(.checkpointNotSaved(failure))) }
                 fail(failure)
             }
-            if AssertionFailures.areFatal { checkInvariants() }
+            if AssertionFailures.areFatal, invariantPace.isDue(holding: checkedEntries) { checkInvariants() }
             collections.endEvent()
         }
         return effects.take()
