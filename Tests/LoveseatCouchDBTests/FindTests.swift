@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatCouchDB
+import LoveseatCouchDBReplication
 import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatNetwork
@@ -239,6 +240,34 @@ struct FindTests {
         }
         #expect(try await all("v") == before)
         #expect(try await all("v`\"") == before)
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a selector with many comparisons of one field is read in proportion`() throws {
+        let parts = (0..<100_000).map { JSONValue.object(["k": ["$gt": JSONValue($0)]]) }
+        let selector = try Selector(parsing: ["$and": .array(parts)])
+        #expect(selector.comparisons[["k"]]?.count == 100_000)
+    }
+
+    @Test
+    func
+        `a selector with many comparisons of an indexed field finds the same, and one with too many is refused`()
+        async throws
+    {
+        let served = try await serve()
+        #expect(
+            try await served.call("POST", "/main/_index", ["index": ["fields": ["n"]]]).status == 200
+        )
+        func selector(_ count: Int) -> JSONValue {
+            ["$and": .array((0..<count).map { .object(["n": ["$gt": JSONValue(50 - $0)]]) })]
+        }
+        let found = try await find(served, ["selector": selector(2_000)])
+        #expect(numbers(found) == [51, 52, 53, 54, 55, 56, 57, 58, 59])
+        let tooMany = selector(20_000)
+        #expect(try await served.call("POST", "/main/_find", ["selector": tooMany]).status == 413)
+        let feed = "/main/_changes?filter=_selector"
+        #expect(try await served.call("POST", feed, ["selector": tooMany]).status == 413)
+        await served.listener.stop()
     }
 
     @Test func `what a client may not read is not found`() async throws {

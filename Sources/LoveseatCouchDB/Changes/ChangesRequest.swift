@@ -132,6 +132,7 @@ struct ChangesRequest: Sendable {
             guard selector.kind == .object else {
                 throw CouchDBError.badRequest("Selector error: expected a JSON object")
             }
+            try CouchDBServer.checkConditions(selector)
             do { filter = .selector(try Selector(parsing: selector.value)) } catch {
                 throw CouchDBError.badRequest("Selector error: \(error.reason)")
             }

@@ -135,6 +135,20 @@ extension CouchDBServer {
         }
     }
 
+    /// Refuses a selector, or a request with one, that has too many conditions: each document is compared with all of them, on a thread that
+    /// serves other clients too.
+    ///
+    /// - Throws: `too_large` for more values.
+    static func checkConditions(_ element: JSONElement?) throws(CouchDBError) {
+        if element?.extent ?? 0 > 100_000 {
+            throw CouchDBError(
+                413,
+                "too_large",
+                "a selector has at most 100000 values: send several requests"
+            )
+        }
+    }
+
     /// - Throws: `bad_content_type` for a body that is not announced as JSON.
     static func requireJSON(_ exchange: Exchange) throws(CouchDBError) {
         let type = exchange.headers[.contentType].flatMap { MediaType($0) }

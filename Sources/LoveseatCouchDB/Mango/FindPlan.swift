@@ -103,6 +103,9 @@ struct FindPlan: Sendable {
 
 /// A condition in SQL++ that finds all documents which a selector can match, and some others.
 struct CandidateCondition: Sendable {
+    /// SQLite refuses an expression with a thousand.
+    private static let maximumConditions = 100
+
     let text: String
     let parameters: JSONObject
 
@@ -114,6 +117,8 @@ struct CandidateCondition: Sendable {
         var conditions: [String] = []
         var parameters: JSONObject = [:]
         func add(_ sign: String, _ value: JSONValue) {
+            // Without the others there are more candidates, of which the selector takes the same.
+            guard conditions.count < Self.maximumConditions else { return }
             let name = "p\(parameters.count)"
             conditions.append("\(expression) \(sign) $\(name)")
             parameters[name] = value

@@ -6,9 +6,15 @@ import LoveseatStorage
 
 /// `_find` and `_explain` (protocol/couchdb.md §4.9).
 extension CouchDBServer {
-    func find(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+    private func findRequest(_ exchange: Exchange) async throws -> FindRequest {
         try Self.requireJSON(exchange)
-        let request = try FindRequest(try await json(exchange)?.value ?? .null)
+        let body = try await json(exchange)
+        try Self.checkConditions(body)
+        return try FindRequest(body?.value ?? .null)
+    }
+
+    func find(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+        let request = try await findRequest(exchange)
         let plan = try FindPlan(request, among: try indexes(of: entry))
         let finding = Finding(request: request, plan: plan, entry: entry)
         let start = ContinuousClock.now
@@ -46,8 +52,7 @@ extension CouchDBServer {
     }
 
     func explain(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        try Self.requireJSON(exchange)
-        let request = try FindRequest(try await json(exchange)?.value ?? .null)
+        let request = try await findRequest(exchange)
         let plan = try FindPlan(request, among: try indexes(of: entry))
         let fields = JSONValue.array(request.fields.map { .string(Selector.text(of: $0)) })
         let sort = FindRequest.directions(of: request.sort, isDescending: request.isDescending)

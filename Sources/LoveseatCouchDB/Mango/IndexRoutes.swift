@@ -17,7 +17,9 @@ extension CouchDBServer {
             )
         }
         try Self.requireJSON(exchange)
-        let request = try IndexRequest(try await json(exchange)?.value ?? .null)
+        let body = try await json(exchange)
+        try Self.checkConditions(body)
+        let request = try IndexRequest(body?.value ?? .null)
         let found = try branches(of: request.designID, in: entry)?.0.winner
         var design = found.flatMap { $0.isDeleted ? nil : $0.body }.map { JSONElement($0).value } ?? [:]
         guard design["language"] ?? "query" == "query" else {

@@ -43,11 +43,18 @@ extension Selector {
 
     /// The comparisons that every matching document passes, by their paths.
     package var comparisons: [FieldPath: [(Set<Comparison>, JSONValue)]] {
+        var comparisons: [FieldPath: [(Set<Comparison>, JSONValue)]] = [:]
+        addComparisons(to: &comparisons)
+        return comparisons
+    }
+
+    private func addComparisons(to comparisons: inout [FieldPath: [(Set<Comparison>, JSONValue)]]) {
         switch self {
         case .all(let parts):
-            parts.reduce(into: [:]) { $0.merge($1.comparisons) { $0 + $1 } }
-        case .field(let path, .compare(let wanted, let value)): [path: [(wanted, value)]]
-        case .any, .none, .not, .field: [:]
+            for part in parts { part.addComparisons(to: &comparisons) }
+        case .field(let path, .compare(let wanted, let value)):
+            comparisons[path, default: []].append((wanted, value))
+        case .any, .none, .not, .field: break
         }
     }
 }

@@ -151,6 +151,9 @@ public struct JSONElement: Sendable {
         }
     }
 
+    /// How many values it consists of, with the keys of its objects. Arrays and objects count twice.
+    package var extent: Int { JSONTape.span(word) }
+
     /// The value of a key, or nil if this is not an object or has no such key. Of a key that occurs twice, the last
     /// value counts. The search takes time in proportion to the number of members.
     public subscript(key: String) -> JSONElement? {
