@@ -144,7 +144,7 @@ struct RequestPolicyTests {
 
     @Test(arguments: [
         "nonsense", "https://", "https://a/b", "http://a:65536", "http://a:99999999999999999999",
-        "https://a/",
+        "https://a/", "HTTPS://a", "https://A.example", "https://a:443", "http://a:80", "https://*.example",
     ])
     func `a listener does not start with what is no origin`(_ origin: String) async throws {
         let scratch = try Scratch()
@@ -152,6 +152,20 @@ struct RequestPolicyTests {
         var configuration = URLEndpointListenerConfiguration(collections: [try database.defaultCollection()])
         configuration.networkInterface = "127.0.0.1"
         configuration.origins = [origin]
+        let listener = URLEndpointListener(configuration)
+        let error = await #expect(throws: LoveseatError.self) { try await listener.start() }
+        #expect(error?.code == .invalidParameter)
+    }
+
+    @Test(arguments: [
+        "", "http://db.example.com", "db.example.com:80", "a b", "münchen.example", "*", ".example", "*.",
+    ])
+    func `a listener does not start with a text that is not the name of a host`(_ name: String) async throws {
+        let scratch = try Scratch()
+        let database = try scratch.database("far")
+        var configuration = URLEndpointListenerConfiguration(collections: [try database.defaultCollection()])
+        configuration.networkInterface = "127.0.0.1"
+        configuration.hostNames = [name]
         let listener = URLEndpointListener(configuration)
         let error = await #expect(throws: LoveseatError.self) { try await listener.start() }
         #expect(error?.code == .invalidParameter)

@@ -97,6 +97,7 @@ public final class CouchDBListener: Sendable {
             )
         }
         try RequestPolicy.check(origins: config.origins)
+        try RequestPolicy.check(hostNames: config.hostNames)
         let offersDigest = (config.authenticator as? ListenerPasswordAuthenticator)?.secret != nil
         guard
             !config.disableTLS || config.allowsBasicWithoutTLS || offersDigest

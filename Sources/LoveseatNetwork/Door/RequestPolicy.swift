@@ -162,7 +162,8 @@ public struct RequestPolicy: Sendable {
         text.isEmpty || (text.first == ":" && text.utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) })
     }
 
-    /// Whether a browser may send a text as the origin of a page: `scheme://host[:port]`, or `null` for files; `*` is valid, too.
+    /// Whether a browser may send a text as the origin of a page: `scheme://host[:port]` in lower case and without the scheme's own port, or
+    /// `null` for files; `*` is valid, too.
     package static func isOrigin(_ text: String) -> Bool {
         guard !text.isExactly("*"), !text.isExactly("null") else { return true }
         guard let url = URL(string: text, encodingInvalidCharacters: false), let scheme = url.scheme,
@@ -170,7 +171,9 @@ public struct RequestPolicy: Sendable {
         else { return false }
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         let base = "\(scheme)://\(name)"
-        return text.isExactly(base) || text.isExactly("\(base):\(number)")
+        guard base.isExactly(base.lowercased()), !host.contains("*") else { return false }
+        let isUsual = number == (["http": 80, "https": 443][scheme] ?? 0)
+        return text.isExactly(base) || (text.isExactly("\(base):\(number)") && !isUsual)
     }
 
     /// - Throws: `invalidParameter` for a text that is not an origin.
@@ -180,7 +183,32 @@ public struct RequestPolicy: Sendable {
         throw LoveseatError(
             .invalidParameter,
             "\"\(origin)\" is not the origin of a web page: use a scheme, a host and a port, such as https://example.com, or *"
+                + ", as browsers send it: in lower case, without the port 80 of http or 443 of https"
         )
+    }
+
+    /// - Throws: `invalidParameter` for a text that cannot be the name of a host. A name may begin with `*.`.
+    package static func check(hostNames: [String]) throws(LoveseatError) {
+        // Every name is valid, or there is none.
+        guard let name = hostNames.first(where: { !isHostName($0) }) else { return }
+        throw LoveseatError(
+            .invalidParameter,
+            "\"\(name)\" is not the name of a host: use a name without a scheme and a port, such as db.example.com"
+        )
+    }
+
+    private static func isHostName(_ text: String) -> Bool {
+        let name = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
+        guard let first = name.utf8.first, first != UInt8(ascii: ".") else { return false }
+        return name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"),
+                UInt8(ascii: "."):
+                true
+            default: false
+            }
+        }
     }
 }
 

@@ -81,6 +81,7 @@ public final class URLEndpointListener: Sendable {
     private func startAlone() async throws(LoveseatError) {
         try ReplicatorConfiguration.checkCompression(config.compressionLevel)
         try RequestPolicy.check(origins: config.origins)
+        try RequestPolicy.check(hostNames: config.hostNames)
         guard config.heartbeat > 0, config.heartbeat.isFinite else {
             throw LoveseatError(
                 .invalidParameter,
