@@ -26,7 +26,7 @@ package struct BLIPLimits: Hashable, Sendable {
 /// One end of a BLIP connection (blip.md §3–§12), without the socket: frames in, frames out.
 ///
 /// ```
-///  send, reply ──▶ outgoing queue ──▶ nextFrame()          socket ──▶ receive(_:) ──▶ takeEvents()
+///  send, reply ──▶ outgoing queue ──▶ nextFrame()          socket ──▶ receive(_:) ──▶ drainEvents()
 ///                     ▲      │ 128,000 bytes unacknowledged
 ///                     └─ icebox ◀┘
 /// ```
@@ -265,14 +265,14 @@ package final class BLIPConnection {
     // MARK: Receiving
 
     /// Returns the events since the last call, in order.
-    package func takeEvents() -> [Event] {
+    package func drainEvents() -> [Event] {
         var taken: [Event] = []
-        takeEvents(&taken)
+        drainEvents(&taken)
         return taken
     }
 
     /// Exchanges the events since the last call for an empty array, whose memory is used for the next events.
-    package func takeEvents(_ taken: inout [Event]) {
+    package func drainEvents(_ taken: inout [Event]) {
         taken.removeAll(keepingCapacity: true)
         swap(&taken, &events)
     }
@@ -331,7 +331,7 @@ package final class BLIPConnection {
         let isLast = !frame.flags.contains(.moreComing)
         if isStreamed, message.properties != nil {
             incomingBytes -= message.bufferedBytes
-            events.append(.piece(tag, message.takeBody(), isLast: isLast))
+            events.append(.piece(tag, message.drainBody(), isLast: isLast))
         }
         if !isLast {
             responses[frame.number] = message
@@ -385,11 +385,11 @@ package final class BLIPConnection {
             spill?.drop(key)
             spilledBytes -= message.spilledBytes
             incomingBytes -= message.bufferedBytes
-            message.discardedBytes += message.spilledBytes + message.takeBody().count
+            message.discardedBytes += message.spilledBytes + message.drainBody().count
             message.spilledBytes = 0
             incomingBytes += message.bufferedBytes
         } else if let spill, incomingBytes > limits.memoryBytes, message.body.count >= Self.spillSize {
-            let body = message.takeBody()
+            let body = message.drainBody()
             do { try spill.append(body, to: key) } catch { throw .spill("\(error)") }
             message.spilledBytes += body.count
             spilledBytes += body.count
@@ -404,7 +404,7 @@ package final class BLIPConnection {
         whole.isTooLarge = message.discardedBytes > 0
         guard message.spilledBytes > 0, let spill else { return whole }
         spilledBytes -= message.spilledBytes
-        do { whole.body = try spill.take(key) + whole.body } catch { throw .spill("\(error)") }
+        do { whole.body = try spill.remove(key) + whole.body } catch { throw .spill("\(error)") }
         return whole
     }
 

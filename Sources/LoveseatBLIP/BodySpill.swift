@@ -5,7 +5,7 @@ package protocol BodySpill: AnyObject {
     /// Adds bytes to those that are kept under a key.
     func append(_ bytes: [UInt8], to key: UInt64) throws
     /// Returns all bytes that were added under a key, and forgets them; nothing for an unknown key.
-    func take(_ key: UInt64) throws -> [UInt8]
+    func remove(_ key: UInt64) throws -> [UInt8]
     /// Forgets the bytes that are kept under a key.
     func drop(_ key: UInt64)
 }

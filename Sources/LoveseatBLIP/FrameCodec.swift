@@ -86,7 +86,7 @@ final class InflateStream: @unchecked Sendable {
         let chunk = input.count * 3 + 512
         input.withUnsafeBufferPointer { input in
             flushTrailer.withUnsafeBufferPointer { trailer in
-                take(input)
+                setInput(input)
                 var isAtTrailer = false
                 repeat {
                     let piece = [UInt8](unsafeUninitializedCapacity: chunk) { buffer, count in
@@ -95,7 +95,7 @@ final class InflateStream: @unchecked Sendable {
                         if !run() { failure = .compression }
                         if !isAtTrailer, stream.pointee.avail_in == 0, stream.pointee.avail_out > 0 {
                             isAtTrailer = true
-                            take(trailer)
+                            setInput(trailer)
                             if !run() { failure = .compression }
                         }
                         count = chunk - Int(stream.pointee.avail_out)
@@ -112,7 +112,7 @@ final class InflateStream: @unchecked Sendable {
         return output
     }
 
-    private func take(_ input: UnsafeBufferPointer<UInt8>) {
+    private func setInput(_ input: UnsafeBufferPointer<UInt8>) {
         stream.pointee.next_in = UnsafeMutablePointer(mutating: input.baseAddress)
         stream.pointee.avail_in = UInt32(input.count)
     }

@@ -58,7 +58,7 @@ package struct IncomingMessage: Sendable {
     }
 
     /// Takes the body received so far, for a consumer that does not wait for the whole.
-    mutating func takeBody() -> [UInt8] {
+    mutating func drainBody() -> [UInt8] {
         defer { body = [] }
         return body
     }

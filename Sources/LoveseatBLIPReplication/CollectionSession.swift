@@ -27,10 +27,10 @@ extension ReplicationSession {
             // A revision that was announced before a push may arrive after it.
             if pull.mayStoreOutdated { push?.flushMarks(&effects) }
             pull.goOn(&effects)
-            while let list = pull.takeList() {
+            while let list = pull.dequeueList() {
                 // Whether the peer may take a document away depends on the revisions that it is marked as having.
                 push?.flushMarks(&effects)
-                pull.judge(list, &effects)
+                pull.evaluateList(list, &effects)
                 if isActive { mayHaveMoreToPush = true }
             }
             pumpPush(&effects)
@@ -113,7 +113,7 @@ extension ReplicationSession {
 
         /// Returns documents that the feed of changes has passed: those whose own push is not taken without them, and those that could not
         /// be stored. Each is returned once in a session.
-        mutating func takeMissed(atMost limit: Int) -> [String] {
+        mutating func drainMissed(atMost limit: Int) -> [String] {
             let parked = push?.fetchable ?? []
             let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(limit)
             fetching = DocumentSet(missed)

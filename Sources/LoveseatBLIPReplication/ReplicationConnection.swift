@@ -121,7 +121,7 @@ package final class ReplicationConnection {
         var effects = event(&session)[...]
         while true {
             while let effect = effects.popFirst() { perform(effect) }
-            connection.takeEvents(&events)
+            connection.drainEvents(&events)
             for event in events { effects.append(contentsOf: self.effects(of: event)) }
             if !events.isEmpty { continue }
             guard let held = releaseNext() else { break }
@@ -190,7 +190,7 @@ package final class ReplicationConnection {
     private func release(from held: inout HeldRequests) throws -> (UInt64, Message) {
         var (number, message) = held.queue.removeFirst()
         held.bytes -= message.body.count
-        if message.body.isEmpty, let spill { message.body = try spill.take(number << 1) }
+        if message.body.isEmpty, let spill { message.body = try spill.remove(number << 1) }
         return (number, message)
     }
 

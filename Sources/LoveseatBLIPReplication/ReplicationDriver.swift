@@ -208,10 +208,10 @@ package actor ReplicationDriver: Replication {
     private func begin(_ work: @escaping @Sendable () async -> Outcome) {
         let number = nextResolution
         nextResolution += 1
-        resolutions[number] = runtime.task { [self] in await settle(number, work()) }
+        resolutions[number] = runtime.task { [self] in await complete(number, work()) }
     }
 
-    private func settle(_ number: Int, _ outcome: Outcome) {
+    private func complete(_ number: Int, _ outcome: Outcome) {
         resolutions[number] = nil
         switch outcome {
         case .resolved(let notice, let error):

@@ -219,7 +219,7 @@ extension ReplicationSession {
 
     /// Fetches documents that the feed of changes has passed.
     mutating func fetchMissed(_ index: Int) {
-        let missed = collections[index].takeMissed(atMost: tuning.documentsFetched)
+        let missed = collections[index].drainMissed(atMost: tuning.documentsFetched)
         if missed.isEmpty { return }
         effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
     }

@@ -292,7 +292,7 @@ package struct ReplicationSession {
             body(&self)
             goOn()
             countViolations()
-            settle()
+            finishEvent()
             if let failure = effects.failure {
                 // A session that ends for another reason still writes down the revisions that the peer has taken, which may fail.
                 if phase == .over, !hasFailed { effects.append(.report(.checkpointNotSaved(failure))) }
@@ -301,7 +301,7 @@ package struct ReplicationSession {
             if AssertionFailures.areFatal, invariantPace.isDue(holding: checkedEntries) { checkInvariants() }
             collections.endEvent()
         }
-        return effects.take()
+        return effects.drain()
     }
 
     func makeReplicas(_ count: Int) -> [any Replica] {
@@ -329,7 +329,7 @@ package struct ReplicationSession {
             var moved: [PullSession.Moved]
             repeat {
                 session.collections[index].goOn(isActive: session.plan != nil, &session.effects)
-                moved = session.collections[index].pull.takeMoved()
+                moved = session.collections[index].pull.drainMoved()
                 for document in moved { session.follow(document, index) }
             } while !moved.isEmpty
         }
@@ -373,7 +373,7 @@ package struct ReplicationSession {
     /// Ends the session with an error from outside.
     mutating func failed(_ error: LoveseatError) -> [ReplicationEffect] {
         fail(error)
-        return effects.take()
+        return effects.drain()
     }
 
     mutating func fail(_ error: LoveseatError) {
@@ -428,7 +428,7 @@ package struct ReplicationSession {
 
     /// Checks the collections that an event touched, and the totals: saves checkpoints, reports to the app, and ends the session if it is
     /// done.
-    private mutating func settle() {
+    private mutating func finishEvent() {
         if let failure = effects.failure ?? collectionFailure { fail(failure) }
         let (pulls, isContinuous) = (plan?.pulls == true, plan?.isContinuous == true)
         let mayFetch = phase == .running && pulls && plan?.isFetch == false

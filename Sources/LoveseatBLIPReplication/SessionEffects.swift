@@ -10,7 +10,7 @@ struct SessionEffects {
 
     mutating func append(_ effect: ReplicationEffect) { queue.append(effect) }
 
-    mutating func take() -> [ReplicationEffect] {
+    mutating func drain() -> [ReplicationEffect] {
         defer { queue = [] }
         return queue
     }

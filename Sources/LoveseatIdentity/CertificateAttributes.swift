@@ -31,19 +31,19 @@ struct CertificateAttributes {
 
     init(_ attributes: [String: String]) throws(LoveseatError) {
         var attributes = attributes
-        func take(_ key: String) -> String? { attributes.removeValue(forKey: key) }
+        func remove(_ key: String) -> String? { attributes.removeValue(forKey: key) }
         func list(_ key: String) -> [String] {
-            (take(key) ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+            (remove(key) ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
         }
-        guard let name = take(certAttrCommonName), !name.isEmpty, name.unicodeScalars.count <= 64 else {
+        guard let name = remove(certAttrCommonName), !name.isEmpty, name.unicodeScalars.count <= 64 else {
             throw LoveseatError(
                 .crypto,
                 "a certificate needs a common name of 1 to 64 characters: set certAttrCommonName"
             )
         }
-        let (unit, organization) = (take(certAttrOrganizationUnit), take(certAttrOrganization))
-        let (locality, state) = (take(certAttrLocality), take(certAttrStateOrProvince))
-        let country = take(certAttrCountry)
+        let (unit, organization) = (remove(certAttrOrganizationUnit), remove(certAttrOrganization))
+        let (locality, state) = (remove(certAttrLocality), remove(certAttrStateOrProvince))
+        let country = remove(certAttrCountry)
         guard country == nil || country?.utf8.count == 2 else {
             throw LoveseatError(.crypto, "the country \"\(country ?? "")\" is not valid: use two letters")
         }

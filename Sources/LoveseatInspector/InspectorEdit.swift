@@ -69,7 +69,8 @@ package struct InspectorEdit: Sendable {
             throw LoveseatError(.notFound, "there is no collection \(collection.fullName)")
         }
         switch change {
-        case .keep(let leaf, let edit): return try collection.settle(document, keeping: leaf, edit: edit)
+        case .keep(let leaf, let edit):
+            return try collection.resolveBranches(of: document, keeping: leaf, edit: edit)
         case .save(let base, let body):
             var edited = try Document(id: document, json: body.bytes)
             edited.revisionID = base

@@ -298,7 +298,7 @@ final class EditOracle {
     /// Returns the problem with the version of a document that is left; nil if there is none.
     ///
     /// `body`: nil for a document that is deleted everywhere.
-    func judge(_ key: String, isDeleted: Bool, body: JSONText?) -> String? {
+    func problem(with key: String, isDeleted: Bool, body: JSONText?) -> String? {
         guard let history = histories[key], !history.edits.isEmpty else { return nil }
         let edits = history.edits.indices.filter { !history.edits[$0].isGone }
         let superseded = history.superseded(among: edits)

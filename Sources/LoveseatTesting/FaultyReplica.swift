@@ -147,18 +147,18 @@ final class FaultyReplica: ReplicaLayer {
         return try inner.savePeerCheckpoint(body, as: id, replacing: revision)
     }
 
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
+    func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
         if errs(.claimToHaveChange) { return changes.map { _ in .alreadyHere } }
-        return try inner.judge(changes, from: peer)
+        return try inner.evaluate(changes, from: peer)
     }
 
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
+    func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
         if errs(.claimToHaveProposal) { return proposals.map { _ in .alreadyHere } }
-        return try inner.judge(proposals, from: peer)
+        return try inner.evaluate(proposals, from: peer)
     }
 
     func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {

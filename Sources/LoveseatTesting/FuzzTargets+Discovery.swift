@@ -36,7 +36,7 @@ extension FuzzTargets {
             )
             advance(to: 20_000)
         }
-        for case .event(let event) in node.takeEffects() {
+        for case .event(let event) in node.drainEffects() {
             switch event {
             case .appeared(_, let service, let link): _ = table.appeared(service, link, at: 10_000)
             case .text(_, let service, let text): _ = table.text(text, of: service, at: 10_000)

@@ -126,10 +126,10 @@ private struct WebSocketTranscript: Equatable {
         while let data = try? channel.readOutbound(as: ByteBuffer.self) { sent += data.readableBytesView }
         if isClient { sent = [] }
         _ = try? channel.finish(acceptAlreadyClosed: true)
-        self.texts = (try? texts.takeMessages()) ?? []
+        self.texts = (try? texts.dequeueMessages()) ?? []
         do throws(LoveseatError) {
-            messages = try mailbox.takeMessages() ?? []
-            _ = try mailbox.takeMessages()
+            messages = try mailbox.dequeueMessages() ?? []
+            _ = try mailbox.dequeueMessages()
         } catch { end = error }
         precondition((messages + self.texts).allSatisfy { $0.count <= Self.largestMessage }, "a long message")
     }

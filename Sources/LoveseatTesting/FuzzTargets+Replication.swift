@@ -161,17 +161,17 @@ private final class HostileConversation {
             guard case .tooLarge = error else { preconditionFailure("a message cannot be sent: \(error)") }
             return true
         }
-        hear { try line.settle() }
+        attempt { try line.runUntilQuiet() }
         return true
     }
 
     /// Runs a step of the conversation. The fuzzer's peer can read the driver's answers, whatever the fuzzer says.
-    private func hear(_ answers: () throws -> Void) {
+    private func attempt(_ answers: () throws -> Void) {
         do { try answers() } catch { preconditionFailure("the driver says what no peer can read: \(error)") }
     }
 
     func end() {
-        hear { try line.cut() }
+        attempt { try line.cut() }
         precondition((try? store.check()) == [], "the database is damaged")
     }
 

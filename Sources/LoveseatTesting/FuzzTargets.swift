@@ -40,7 +40,7 @@ public enum FuzzTargets {
         for frame in pieces(of: bytes) {
             do throws(BLIPError) {
                 try connection.receive(frame)
-                for event in connection.takeEvents() {
+                for event in connection.drainEvents() {
                     if case .request(let number, let message) = event, !message.noReply {
                         try connection.reply(LoveseatBLIP.Message(body: message.body), to: number)
                     }

@@ -54,14 +54,14 @@ final class ObservedReplica: ReplicaLayer {
         try noting(marks.map(\.documentID)) { () throws(LoveseatError) in try inner.markSynced(marks) }
     }
 
-    func hear(
+    func merge(
         _ knowledge: TreeKnowledge,
         of id: String,
         current: RevisionID,
         takesContent: Bool
-    ) throws(LoveseatError) -> Hearing {
+    ) throws(LoveseatError) -> MergeOutcome {
         try noting([id]) { () throws(LoveseatError) in
-            try inner.hear(knowledge, of: id, current: current, takesContent: takesContent)
+            try inner.merge(knowledge, of: id, current: current, takesContent: takesContent)
         }
     }
 
@@ -69,8 +69,8 @@ final class ObservedReplica: ReplicaLayer {
         try noting([id]) { () throws(LoveseatError) in try inner.adoptCopy(copy, of: id, parent: parent) }
     }
 
-    func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
-        try noting([change.documentID]) { () throws(LoveseatError) in try inner.meet(change, state) }
+    func reconcile(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Reconciliation {
+        try noting([change.documentID]) { () throws(LoveseatError) in try inner.reconcile(change, state) }
     }
 
     func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {

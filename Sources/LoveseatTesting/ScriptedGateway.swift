@@ -81,7 +81,7 @@ package final class ScriptedGateway: BLIPEndpoint {
     }
 
     /// The messages of a kind that it has heard.
-    package func heard(_ profile: String) -> [Message] {
+    package func received(_ profile: String) -> [Message] {
         edit { $0.heard.filter { $0.profile == profile } }
     }
 
@@ -114,7 +114,7 @@ package final class ScriptedGateway: BLIPEndpoint {
                 while let frames = try await channel.receive() {
                     for frame in frames { try connection.receive(frame) }
                     while true {
-                        let events = connection.takeEvents()
+                        let events = connection.drainEvents()
                         if events.isEmpty { break }
                         for event in events { try handle(event) }
                     }
@@ -184,7 +184,7 @@ package final class ScriptedGateway: BLIPEndpoint {
                 try connection.reply(Message(), to: number)
                 if gateway.edit({ $0.announcesLate }) { waiting = message } else { try announce(message) }
             case "proposeChanges":
-                try judge(message, number)
+                try answerProposals(message, number)
                 if let message = waiting {
                     waiting = nil
                     try announce(message)
@@ -246,7 +246,7 @@ package final class ScriptedGateway: BLIPEndpoint {
             return Array(list.items)
         }
 
-        private func judge(_ message: Message, _ number: UInt64) throws {
+        private func answerProposals(_ message: Message, _ number: UInt64) throws {
             let entries = Self.list(message.body)
             let verdicts = gateway.edit { script in
                 entries.map { entry -> JSONValue in

@@ -11,11 +11,11 @@ extension SimulatedConnection {
         var hooks = ReplicationHooks()
         hooks.resolve = { [self] in await resolve($0, end) }
         hooks.fetch = { [self] in end.isDead ? false : await surroundings.fetch($0) }
-        hooks.report = { [self] in heard($0, end) }
+        hooks.report = { [self] in received($0, end) }
         return hooks
     }
 
-    private func heard(_ report: ReplicationReport, _ end: End) {
+    private func received(_ report: ReplicationReport, _ end: End) {
         if end.isDead { return }
         switch report {
         case .activity(_, let progress):
@@ -40,9 +40,9 @@ extension SimulatedConnection {
         surroundings.trace("\(end.owner.index) resolves \(notice.documentID)")
         guard end === active, let verdict = plan.verdict else {
             let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
-            return end.owner.settle(notice, fails: fails, by: resolver)
+            return end.owner.resolve(notice, fails: fails, by: resolver)
         }
-        return end.owner.settle(notice, fails: fails) { conflict in
+        return end.owner.resolve(notice, fails: fails) { conflict in
             guard !conflict.isGivenUp else { throw LoveseatError(.conflict, "the conflict came back") }
             if verdict == .nothing { surroundings.onDeletion("\(notice.collection)/\(notice.documentID)") }
             return verdict.resolve(conflict) { dice.chance(0.5) }

@@ -148,7 +148,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     }
 
     /// Settles a conflict as an app's resolver would; returns why it could not.
-    func settle(
+    func resolve(
         _ notice: ConflictNotice,
         fails: Bool,
         by resolver: (ConflictCase) throws -> Resolution = DefaultConflictResolver.resolve
@@ -173,7 +173,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     private var durableWrites = 0
 
     /// The documents that changed since the last call, by collection, and whether a transaction had to reach the disk.
-    func takeChanges() throws -> (documents: [(collection: Int, id: String)], isDurable: Bool) {
+    func drainChanges() throws -> (documents: [(collection: Int, id: String)], isDurable: Bool) {
         let version = store.changes.version
         var changed: [(collection: Int, id: String)] = []
         if notedVersion != version {

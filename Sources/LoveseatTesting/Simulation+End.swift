@@ -154,8 +154,9 @@ extension SimulationRun {
                 $0.tree(id, in: collection)?.current
             }
             let left = others.first
-            let finding = oracle.judge(
-                "\(collection)/\(id)",
+            let finding = oracle.problem(
+                with:
+                    "\(collection)/\(id)",
                 isDeleted: left?.isDeleted ?? true,
                 body: left?.body
             )

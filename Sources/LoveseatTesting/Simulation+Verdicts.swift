@@ -44,7 +44,7 @@ extension SimulationRun {
             guard let record = try transaction.record(id, in: handle) else {
                 return impossible("peer \(peer.index) has versions of \(id), and no record")
             }
-            _ = try transaction.settle(record, in: handle, keeping: kept, edit: edit)
+            _ = try transaction.resolve(record, in: handle, keeping: kept, edit: edit)
             if simulation.fault != .deleteWhatIsKept { return }
             _ = try transaction.save(
                 id,

@@ -29,7 +29,7 @@ extension SimulationRun {
         if simulation.wire == nil { return }
         do {
             for peer in peers {
-                let (documents, isDurable) = try peer.takeChanges()
+                let (documents, isDurable) = try peer.drainChanges()
                 for (collection, id) in documents {
                     guard let tree = peer.tree(id, in: collection) else { continue }
                     oracle.note(peer.index, "\(collection)/\(id)", tree)

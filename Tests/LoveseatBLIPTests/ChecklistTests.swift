@@ -94,7 +94,7 @@ import Testing
                 try encoder.frame(number: 1, type: .request, flags: flags, payload: payload.bytes[...])
             )
         }
-        return connection.takeEvents()
+        return connection.drainEvents()
     }
 
     @Test func `8: each frame of a message says for itself whether it is compressed`() throws {
@@ -145,7 +145,7 @@ import Testing
         }
         let receiver = BLIPConnection()
         try receiver.receive(frame(1 << 20))
-        #expect(receiver.takeEvents().count == 1)
+        #expect(receiver.drainEvents().count == 1)
         #expect(throws: BLIPError.tooLarge("a frame of 1048577 bytes")) {
             try BLIPConnection().receive(frame((1 << 20) + 1))
         }
@@ -194,7 +194,7 @@ import Testing
             try asking.send(Message(["Profile": "x"], isUrgent: isUrgent), tag: isUrgent ? 1 : 2)
         }
         while let frame = try asking.nextFrame() { try answering.receive(frame) }
-        for event in answering.takeEvents() {
+        for event in answering.drainEvents() {
             guard case .request(let number, let message) = event else { continue }
             try answering.reply(ReplyError("HTTP", 409, "no"), to: number, isUrgent: message.isUrgent)
         }
@@ -203,7 +203,7 @@ import Testing
             #expect((flags & 0x10 != 0) == (number == 1))
             try asking.receive(frame)
         }
-        let errors = asking.takeEvents().compactMap { event -> ReplyError? in
+        let errors = asking.drainEvents().compactMap { event -> ReplyError? in
             if case .failure(_, let error) = event { error } else { nil }
         }
         #expect(errors == [ReplyError("HTTP", 409, "no"), ReplyError("HTTP", 409, "no")])

@@ -28,8 +28,8 @@ private final class Pair {
             try left.receive(frame)
             moved = true
         }
-        leftEvents += left.takeEvents()
-        rightEvents += right.takeEvents()
+        leftEvents += left.drainEvents()
+        rightEvents += right.drainEvents()
         return moved
     }
 
@@ -129,7 +129,7 @@ private func noise(_ count: Int) -> [UInt8] {
         let short = try left.nextFrame()
         #expect(short != nil)
         for frame in frames + [short].compactMap({ $0 }) { try right.receive(frame) }
-        #expect(right.takeEvents().count == 1)
+        #expect(right.drainEvents().count == 1)
         // More than was sent, and a message nobody sent: both ignored.
         try left.receive(FrameEncoder.acknowledgement(number: 1, type: .acknowledgeRequest, bytes: 1 << 40))
         try left.receive(FrameEncoder.acknowledgement(number: 9, type: .acknowledgeRequest, bytes: 1))
@@ -151,7 +151,7 @@ private func noise(_ count: Int) -> [UInt8] {
         }
         // 16 kB frames pass 50,000 bytes at every fourth of them.
         #expect(acknowledgements == 6)
-        #expect(right.takeEvents().count == 1)
+        #expect(right.drainEvents().count == 1)
     }
 
     /// The number of payload bytes of all frames that a connection hands out until it stalls.
@@ -218,7 +218,7 @@ private func noise(_ count: Int) -> [UInt8] {
                 default: Issue.record("unexpected \(event)")
                 }
             }
-            pair.rightEvents = pair.right.takeEvents()
+            pair.rightEvents = pair.right.drainEvents()
             for event in pair.rightEvents {
                 guard case .wantsBody(let number) = event else { continue }
                 let piece = content[supplied..<min(supplied + 65_536, content.count)]
@@ -242,12 +242,12 @@ private func noise(_ count: Int) -> [UInt8] {
         let (asker, sender) = (BLIPConnection(), BLIPConnection())
         try asker.send(Message(["Profile": "getAttachment"]), tag: 5, inPieces: true)
         while let frame = try asker.nextFrame() { try sender.receive(frame) }
-        for case .request(let number, _) in sender.takeEvents() {
+        for case .request(let number, _) in sender.drainEvents() {
             try sender.beginReply(Message(), to: number, window: window)
         }
         var (sent, isOver) = (0, false)
         while !isOver {
-            for case .wantsBody(let number) in sender.takeEvents() {
+            for case .wantsBody(let number) in sender.drainEvents() {
                 sender.supply(noise(65_536), isLast: false, for: number)
             }
             let frame = try sender.nextFrame()
@@ -337,7 +337,7 @@ private func noise(_ count: Int) -> [UInt8] {
         frames[1][1] = 0x08
         let connection = BLIPConnection()
         for frame in frames { try connection.receive(frame) }
-        #expect(connection.takeEvents().count == 2)
+        #expect(connection.drainEvents().count == 2)
     }
 
     @Test func `properties past their limit are refused before sending and on receipt`() throws {

@@ -11,7 +11,7 @@ import Testing
             hasTaken = true
             bodies[key, default: []] += bytes
         }
-        func take(_ key: UInt64) throws -> [UInt8] { bodies.removeValue(forKey: key) ?? [] }
+        func remove(_ key: UInt64) throws -> [UInt8] { bodies.removeValue(forKey: key) ?? [] }
         func drop(_ key: UInt64) { bodies[key] = nil }
     }
 
@@ -21,7 +21,7 @@ import Testing
         try asker.send(Message(["Profile": "getAttachment"]), tag: 5, inPieces: true)
         while let frame = try asker.nextFrame() { try sender.receive(frame) }
         #expect(sender.hasNothingToSend)
-        for case .request(let number, _) in sender.takeEvents() {
+        for case .request(let number, _) in sender.drainEvents() {
             try sender.beginReply(Message(), to: number, window: window)
             sender.supply([UInt8](repeating: 7, count: 65_536), isLast: false, for: number)
         }
@@ -47,7 +47,7 @@ import Testing
         let text = String(repeating: "z", count: 102_400 - 3)
         try sender.send(Message(["y": text], noReply: true), tag: nil)
         while let frame = try sender.nextFrame() { try receiver.receive(frame) }
-        let events = receiver.takeEvents()
+        let events = receiver.drainEvents()
         #expect(events.count == 1)
         guard case .request(1, let message)? = events.first else {
             Issue.record("no request")
@@ -74,7 +74,7 @@ import Testing
         while !sender.hasNothingToSend || !receiver.hasNothingToSend {
             while let frame = try sender.nextFrame() { try receiver.receive(frame) }
             while let frame = try receiver.nextFrame() { try sender.receive(frame) }
-            events += receiver.takeEvents()
+            events += receiver.drainEvents()
         }
         #expect(events.count == 1)
         guard case .request(1, let message)? = events.first else {

@@ -13,7 +13,7 @@ struct UnfinishedMessageTests {
             most = max(most, bodies.values.reduce(0) { $0 + $1.count })
         }
 
-        func take(_ key: UInt64) throws -> [UInt8] { bodies.removeValue(forKey: key) ?? [] }
+        func remove(_ key: UInt64) throws -> [UInt8] { bodies.removeValue(forKey: key) ?? [] }
         func drop(_ key: UInt64) { bodies[key] = nil }
     }
 
@@ -49,7 +49,7 @@ struct UnfinishedMessageTests {
             while let frame = try sender.nextFrame() {
                 moved = true
                 try receiver.receive(frame)
-                for case .request(_, let message) in receiver.takeEvents() {
+                for case .request(_, let message) in receiver.drainEvents() {
                     let number = try #require(message.properties.int("n"))
                     #expect(message.body == Self.body(number))
                     order.append(number)

@@ -34,7 +34,7 @@ import Testing
     private func requests(_ frames: [String]) throws -> [(UInt64, Message)] {
         let connection = BLIPConnection()
         for frame in frames { try connection.receive(Self.bytes(frame)) }
-        return connection.takeEvents().compactMap {
+        return connection.drainEvents().compactMap {
             if case .request(let number, let message) = $0 { (number, message) } else { nil }
         }
     }
@@ -57,11 +57,11 @@ import Testing
         let connection = BLIPConnection()
         for tag in UInt64(1)...4 { try connection.send(Message(["Profile": "x"]), tag: tag) }
         while try connection.nextFrame() != nil {}
-        _ = connection.takeEvents()
+        _ = connection.drainEvents()
         for frame in [Self.b1, Self.b2, Self.b3, Self.b4, Self.b5] {
             try connection.receive(Self.bytes(frame))
         }
-        let events = connection.takeEvents()
+        let events = connection.drainEvents()
         #expect(events.count == 4)
         #expect(events[0] == .failure(1, ReplyError("HTTP", 404, "missing")))
         if case .response(3, let message) = events[1] {
@@ -179,7 +179,7 @@ import Testing
             try connection.receive(Self.bytes(frame))
         }
         try connection.receive(Self.bytes(Self.a1))
-        #expect(connection.takeEvents().count == 1)
+        #expect(connection.drainEvents().count == 1)
     }
 
     @Test(

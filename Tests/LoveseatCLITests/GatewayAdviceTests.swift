@@ -25,7 +25,8 @@ struct GatewayAdviceTests {
             guard isOpen else { return }
             do {
                 while let frame = takeFrame() { try connection.receive(frame) }
-                for case .request(let number, let message) in connection.takeEvents() where !message.noReply {
+                for case .request(let number, let message) in connection.drainEvents() where !message.noReply
+                {
                     if let refusal = refusals[message.profile] {
                         try connection.reply(refusal, to: number)
                     } else {

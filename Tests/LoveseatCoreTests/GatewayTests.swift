@@ -56,7 +56,7 @@ import Testing
 
     @Test func `a subscription says what was configured, and no more`() async throws {
         await run(configuration())
-        let first = try #require(gateway.heard("subChanges").last)
+        let first = try #require(gateway.received("subChanges").last)
         // A gateway does not say that it announces deletions which come during the pull.
         #expect(first.properties["activeOnly"] == nil)
         #expect(first.properties["revocations"] == "true")
@@ -69,13 +69,13 @@ import Testing
         #expect(first.properties["channels"] == nil)
         gateway.edit { $0.feed = [.init("12:34", "a", "1-aa")] }
         await run(configuration { $0.channels = ["news", "sports"] })
-        let channels = try #require(gateway.heard("subChanges").last)
+        let channels = try #require(gateway.received("subChanges").last)
         #expect(channels.properties["filter"] == "sync_gateway/bychannel")
         #expect(channels.properties["channels"] == "news,sports")
         await run(configuration { $0.channels = ["news", "sports"] })
-        #expect(gateway.heard("subChanges").last?.properties["since"] == "\"12:34\"")
+        #expect(gateway.received("subChanges").last?.properties["since"] == "\"12:34\"")
         await run(configuration { $0.documentIDs = ["a", "b"] })
-        let listed = try #require(gateway.heard("subChanges").last)
+        let listed = try #require(gateway.received("subChanges").last)
         #expect(String(decoding: listed.body, as: UTF8.self) == #"{"docIDs":["a","b"]}"#)
         #expect(listed.properties["since"] == nil)
         #expect(listed.properties["activeOnly"] == nil)
@@ -126,7 +126,7 @@ import Testing
         }
         await run(configuration())
         #expect(try here.document(id: "a")?["n"] == 1)
-        #expect(gateway.heard("subChanges").last?.properties["since"] == (takesAway ? nil : "2"))
+        #expect(gateway.received("subChanges").last?.properties["since"] == (takesAway ? nil : "2"))
     }
 
     /// `d` was never pushed, `e` was edited since the pull, `f` is as the peer has it.
@@ -203,7 +203,7 @@ import Testing
             script.feed = [.init(2, "a", "5-ff", flags: 2)]
         }
         let outcome = await run(configuration(.pushAndPull))
-        #expect(gateway.heard("proposeChanges").count == 1)
+        #expect(gateway.received("proposeChanges").count == 1)
         #expect(outcome.code("a") == nil)
         #expect(outcome.flags("a") == .accessRemoved)
         #expect(here.count == 0)
@@ -235,14 +235,14 @@ import Testing
         var tests = self
         tests.gateway = moved
         #expect(await tests.run(tests.configuration(.push)).events.values.allSatisfy { $0.error == nil })
-        #expect(moved.heard("rev").count == 3_000)
-        #expect(moved.heard("proposeChanges").count <= 2 * 3_000 / 200 + 5)
+        #expect(moved.received("rev").count == 3_000)
+        #expect(moved.received("proposeChanges").count <= 2 * 3_000 / 200 + 5)
     }
 
     @Test func `another user pulls from the beginning, and pushes nobody else's changes unasked`()
         async throws
     {
-        func since() -> String? { gateway.heard("subChanges").last?.properties["since"] }
+        func since() -> String? { gateway.received("subChanges").last?.properties["since"] }
         func configuration(_ user: String, adopts: Bool = false) -> ReplicatorConfiguration {
             var configuration = self.configuration(.pushAndPull)
             configuration.authenticator = BasicAuthenticator(username: user, password: "s3cret")
@@ -260,15 +260,15 @@ import Testing
         #expect(error.message.contains("1 document changed"))
         #expect(error.message.contains("\"ana\""))
         #expect(error.message.contains("\"bob\""))
-        #expect(gateway.heard("proposeChanges").isEmpty)
+        #expect(gateway.received("proposeChanges").isEmpty)
         #expect(await run(configuration("bob", adopts: true)).status == nil)
         #expect(since() == nil)
-        #expect(gateway.heard("rev").count == 1)
+        #expect(gateway.received("rev").count == 1)
         #expect(await run(configuration("bob")).status == nil)
         #expect(since() == "1")
         #expect(await run(configuration("ana")).status == nil)
         #expect(since() == nil)
-        #expect(gateway.heard("rev").count == 1)
+        #expect(gateway.received("rev").count == 1)
     }
 
     @Test func `another user may pull beside changes that are not that user's`() async throws {
@@ -281,11 +281,11 @@ import Testing
         await run(configuration("ana", .pushAndPull))
         try here.save(Document(id: "hers"))
         #expect(await run(configuration("bob", .pull)).status == nil)
-        #expect(gateway.heard("subChanges").last?.properties["since"] == nil)
+        #expect(gateway.received("subChanges").last?.properties["since"] == nil)
         #expect(await run(configuration("bob", .pull)).status == nil)
-        #expect(gateway.heard("subChanges").last?.properties["since"] == "1")
+        #expect(gateway.received("subChanges").last?.properties["since"] == "1")
         #expect(await run(configuration("bob", .push)).status == .invalidParameter)
-        #expect(gateway.heard("rev").isEmpty)
+        #expect(gateway.received("rev").isEmpty)
     }
 
     @Test func `a deletion that ends access too is a deletion`() async throws {
@@ -350,7 +350,7 @@ import Testing
         #expect(outcome.code("a") == nil)
         #expect(outcome.code("b") == 10_403)
         #expect(here.count == 1)
-        #expect(older.gateway.heard("subChanges").allSatisfy { $0.properties["revocations"] == nil })
+        #expect(older.gateway.received("subChanges").allSatisfy { $0.properties["revocations"] == nil })
     }
 
     @Test func `a body that says removed after an announcement that did not purges nothing`() async throws {
@@ -367,7 +367,7 @@ import Testing
         // It failed, so the next run asks for it again.
         gateway.edit { $0.feed[2].body = #"{"n":3}"# }
         await run(configuration())
-        #expect(gateway.heard("subChanges").last?.properties["since"] == "2")
+        #expect(gateway.received("subChanges").last?.properties["since"] == "2")
         #expect(try here.document(id: "a")?["n"] == 3)
     }
 
@@ -382,14 +382,14 @@ import Testing
         #expect(outcome.code("c") == nil)
         #expect(here.count == 3)
         // Refused for good once it was refused twice; a change is offered again.
-        #expect(gateway.heard("rev").count == 5)
+        #expect(gateway.received("rev").count == 5)
         await run(configuration(.push))
-        #expect(gateway.heard("rev").count == 5)
+        #expect(gateway.received("rev").count == 5)
         var changed = try #require(try here.document(id: "a"))
         changed["n"] = 1
         try here.save(&changed)
         #expect(await run(configuration(.push)).code("a") == nil)
-        #expect(gateway.heard("rev").count == 6)
+        #expect(gateway.received("rev").count == 6)
     }
 
     // MARK: Errors of documents
@@ -416,7 +416,7 @@ import Testing
         // It is not done: it stays pending, and the next run tries it again.
         #expect(try Replicator(configuration(.push)).pendingDocumentIds(collection: here) == ["d7"])
         await run(configuration(.push))
-        #expect(gateway.heard("rev").count == 301)
+        #expect(gateway.received("rev").count == 301)
     }
 
     @Test func `a received document that cannot be stored is told once and wedges nothing`() async throws {
@@ -442,7 +442,7 @@ import Testing
         // They do not keep the checkpoint back, and are asked for again by their IDs, over a connection of its own.
         gateway.edit { $0.feed[3].body = "{}" }
         let again = await run(configuration())
-        let asked = Array(gateway.heard("subChanges").suffix(2))
+        let asked = Array(gateway.received("subChanges").suffix(2))
         try #require(asked.count == 2)
         #expect(asked[0].properties["since"] == "20")
         #expect(asked[1].properties["since"] == nil)
@@ -456,9 +456,9 @@ import Testing
         }
         #expect(await run(configuration()).events.values.allSatisfy { $0.error == nil })
         #expect(here.count == 20)
-        let count = gateway.heard("subChanges").count
+        let count = gateway.received("subChanges").count
         #expect(await run(configuration()).events == [:])
-        #expect(gateway.heard("subChanges").count == count + 1)
+        #expect(gateway.received("subChanges").count == count + 1)
         #expect(try syncState("d6") == .notPushed)
     }
 
@@ -482,7 +482,7 @@ import Testing
         // What the peer had meanwhile is not asked for again.
         gateway.edit { $0.blobs["sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00="] = Array("hello".utf8) }
         #expect(await run(configuration()).events.keys.sorted() == ["d1"])
-        #expect(gateway.heard("subChanges").map { $0.properties["since"] } == [nil, "5", nil])
+        #expect(gateway.received("subChanges").map { $0.properties["since"] } == [nil, "5", nil])
         #expect(here.count == 5)
     }
 
@@ -504,7 +504,7 @@ import Testing
         replicator.start()
         for await status in replicator.statuses where status.activity == .idle { replicator.stop() }
         // On top of the peer's revision it is taken.
-        let revision = try #require(gateway.heard("rev").last)
+        let revision = try #require(gateway.received("rev").last)
         let history = try #require(revision.properties["history"])
         #expect(history.hasPrefix("1-aa"))
         #expect(try here.document(id: "a")?["n"] == 7)
@@ -526,9 +526,9 @@ import Testing
         gateway.edit { $0.feed.append(.init(3, "a", "1-aa")) }
         await run(configuration())
         await run(configuration(.push))
-        let offer = try #require(gateway.heard("proposeChanges").last)
+        let offer = try #require(gateway.received("proposeChanges").last)
         #expect(try JSONElement(parsing: offer.body).value[0] == ["a", "2-bb", "1-aa", 7])
-        #expect(gateway.heard("rev").last?.properties["rev"] == "2-bb")
+        #expect(gateway.received("rev").last?.properties["rev"] == "2-bb")
     }
 
     @Test func `where a gateway takes no revision of a line, the content goes on top of what it has`()
@@ -544,18 +544,18 @@ import Testing
         gateway.edit { $0.refusals = ["a": [refused]] }
         let outcome = await run(configuration(.pushAndPull))
         #expect(outcome.code("a") == nil)
-        let sent = gateway.heard("rev").suffix(2)
+        let sent = gateway.received("rev").suffix(2)
         #expect(sent.map { $0.properties["rev"]?.first } == ["3", "2"])
         #expect(sent.last?.properties["history"] == "1-aa")
         #expect(sent.first?.body == sent.last?.body)
         await run(configuration(.pushAndPull))
-        #expect(gateway.heard("rev").count == 2)
+        #expect(gateway.received("rev").count == 2)
     }
 
     @Test func `an edit of a document that was taken away is offered as new`() async throws {
         _ = try await takeAway()
         await run(configuration(.push))
-        let offers = try gateway.heard("proposeChanges").flatMap {
+        let offers = try gateway.received("proposeChanges").flatMap {
             try JSONElement(parsing: $0.body).value.array ?? []
         }
         #expect(offers.last { $0[0] == "e" }?[2] == "")
@@ -570,7 +570,7 @@ import Testing
         let outcome = await run(configuration(.push))
         #expect(outcome.events["a"]?.error == nil)
         #expect(outcome.events["a"] != nil)
-        #expect(gateway.heard("rev").map { $0.properties["id"] } == ["a"])
+        #expect(gateway.received("rev").map { $0.properties["id"] } == ["a"])
         let replicator = Replicator(configuration(.push))
         #expect(try replicator.pendingDocumentIds(collection: here).isEmpty)
     }
@@ -600,8 +600,8 @@ import Testing
         let error = try #require(outcome.events["a"]?.error)
         #expect(error.code == .httpConflict)
         #expect(error.message.contains("the peer has a document of this name that this user may not see"))
-        #expect(gateway.heard("subChanges").count == 2)
-        #expect(gateway.heard("proposeChanges").count == 1)
+        #expect(gateway.received("subChanges").count == 2)
+        #expect(gateway.received("proposeChanges").count == 1)
     }
 
     @Test(arguments: [false, true]) func `a peer that says nothing does not keep a replicator from stopping`(
@@ -617,7 +617,9 @@ import Testing
             gateway.edit { $0.isSilent = true }
             try here.save(Document(id: "never answered"))
         }
-        while gateway.heard(isInTheMiddle ? "proposeChanges" : "getCheckpoint").isEmpty { await Task.yield() }
+        while gateway.received(isInTheMiddle ? "proposeChanges" : "getCheckpoint").isEmpty {
+            await Task.yield()
+        }
         replicator.stop()
         #expect(await replicator.waitUntilStopped().error == nil)
         try await database.close()
@@ -662,7 +664,7 @@ import Testing
         let replicator = Replicator(pushing)
         replicator.start()
         let status = await replicator.waitUntilStopped()
-        let sent = gateway.heard("rev").dropFirst(2)
+        let sent = gateway.received("rev").dropFirst(2)
         #expect(sent.count == 3)
         #expect(status.error == nil)
         #expect(
@@ -677,13 +679,13 @@ import Testing
         // Not for deletions, and not unless the app wants it.
         try here.delete(try #require(try here.document(id: "a")))
         await run(pushing)
-        #expect(gateway.heard("rev").last?.properties["deltaSrc"] == nil)
+        #expect(gateway.received("rev").last?.properties["deltaSrc"] == nil)
         pushing.enableDeltaSync = false
         var document = try #require(try here.document(id: "b"))
         document["n"] = 3
         try here.save(&document)
         await run(pushing)
-        #expect(gateway.heard("rev").last?.properties["deltaSrc"] == nil)
+        #expect(gateway.received("rev").last?.properties["deltaSrc"] == nil)
     }
 
     @Test func `a received delta is applied, or the whole body asked for`() async throws {

@@ -52,7 +52,7 @@ import Testing
             try await flush()
             while answers.count < messages.count, let frames = try await channel.receive() {
                 for frame in frames { try connection.receive(frame) }
-                for event in connection.takeEvents() {
+                for event in connection.drainEvents() {
                     switch event {
                     case .response(let tag, let message): answers[tag] = .success(message)
                     case .failure(let tag, let error): answers[tag] = .failure(error)
@@ -239,13 +239,13 @@ import Testing
                 try file.append(bytes, to: key)
                 kept[key, default: []] += bytes
             } else if generator.chance(0.5) {
-                #expect(try file.take(key) == kept.removeValue(forKey: key) ?? [], "round \(round)")
+                #expect(try file.remove(key) == kept.removeValue(forKey: key) ?? [], "round \(round)")
             } else {
                 file.drop(key)
                 kept[key] = nil
             }
         }
-        for (key, bytes) in kept { #expect(try file.take(key) == bytes) }
+        for (key, bytes) in kept { #expect(try file.remove(key) == bytes) }
         // It has no name that anybody could find.
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: scratch.path).allSatisfy {

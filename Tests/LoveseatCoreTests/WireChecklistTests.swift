@@ -56,8 +56,8 @@ import Testing
         try here.save(Document(id: "a"))
         gateway.edit { $0.checkpointError = ReplyError(domain, code, "no") }
         #expect(await run(.push).error?.code.value == ours)
-        #expect(gateway.heard("proposeChanges").isEmpty)
-        #expect(gateway.heard("setCheckpoint").isEmpty)
+        #expect(gateway.received("proposeChanges").isEmpty)
+        #expect(gateway.received("setCheckpoint").isEmpty)
         gateway.edit { $0.checkpointError = ReplyError("HTTP", 404, "missing") }
         #expect(await run(.push).codes["a"] == .some(nil))
     }
@@ -70,13 +70,13 @@ import Testing
         try here.save(Document(id: "a"))
         gateway.edit { $0.checkpointConflicts = 1 }
         #expect(await run(.push).error == nil)
-        let saves = gateway.heard("setCheckpoint")
+        let saves = gateway.received("setCheckpoint")
         #expect(saves.count == 2)
         #expect(saves.first?.properties["rev"] ?? "" == "")
         #expect(saves.last?.properties["rev"] == "0-7")
-        #expect(gateway.heard("getCheckpoint").count == 2)
+        #expect(gateway.received("getCheckpoint").count == 2)
         #expect(await run(.push).error == nil)
-        #expect(gateway.heard("rev").count == 1)
+        #expect(gateway.received("rev").count == 1)
     }
 
     @Test func `4 and 13: a checkpoint has local and remote sequences, in the peer's own form`() async throws
@@ -84,11 +84,11 @@ import Testing
         try here.save(Document(id: "a"))
         gateway.edit { $0.feed = [.init("5::9", "b", "1-bb")] }
         await run(.pushAndPull)
-        let checkpoint = try json(gateway.heard("setCheckpoint").last)
+        let checkpoint = try json(gateway.received("setCheckpoint").last)
         #expect(checkpoint["remote"] == "5::9")
         #expect((checkpoint["local"]?.int ?? 0) >= 1)
         await run(.pull)
-        #expect(gateway.heard("subChanges").last?.properties["since"] == "\"5::9\"")
+        #expect(gateway.received("subChanges").last?.properties["since"] == "\"5::9\"")
     }
 
     @Test
@@ -103,12 +103,12 @@ import Testing
             ]
         }
         await run(.push)
-        let checkpoint = try json(gateway.heard("setCheckpoint").last)
+        let checkpoint = try json(gateway.received("setCheckpoint").last)
         #expect(checkpoint["local"] == 7)
         #expect(checkpoint["localCompleted"] == [0, 8, 9, 6, 16, 5])
         await run(.push)
-        #expect(Set(gateway.heard("rev").dropFirst(20).map { $0.properties["id"] }) == ["d8", "d15"])
-        #expect(try json(gateway.heard("setCheckpoint").last)["local"] == 20)
+        #expect(Set(gateway.received("rev").dropFirst(20).map { $0.properties["id"] }) == ["d8", "d15"])
+        #expect(try json(gateway.received("setCheckpoint").last)["local"] == 20)
     }
 
     @Test
@@ -122,16 +122,16 @@ import Testing
             for number in 1...10 { script.verdicts["d\(number)"] = 304 }
         }
         #expect(await run(.push).codes == [:])
-        #expect(gateway.heard("rev").count == 10)
-        #expect(gateway.heard("proposeChanges").count == 2)
+        #expect(gateway.received("rev").count == 10)
+        #expect(gateway.received("proposeChanges").count == 2)
         // Marks that the peer does not confirm are not believed.
-        let proposals = try json(gateway.heard("proposeChanges").last)
+        let proposals = try json(gateway.received("proposeChanges").last)
         #expect(proposals.array?.count == 10)
         #expect(proposals[0]?[2] == "")
         // A reset keeps those that both sides' checkpoints cover.
         await run(.push, reset: true)
-        #expect(gateway.heard("rev").count == 10)
-        #expect(gateway.heard("proposeChanges").count == 2)
+        #expect(gateway.received("rev").count == 10)
+        #expect(gateway.received("proposeChanges").count == 2)
     }
 
     // MARK: Pulling
@@ -172,7 +172,7 @@ import Testing
         }
         #expect(await run(.pull).error == nil)
         #expect(try here.document(id: "a")?.revisionID?.text == "2-bb")
-        #expect(try json(gateway.heard("setCheckpoint").last)["remote"] == 2)
+        #expect(try json(gateway.received("setCheckpoint").last)["remote"] == 2)
     }
 
     @Test func `a revision that was not asked for is not stored, and the rest arrives`() async throws {
@@ -195,7 +195,7 @@ import Testing
         let outcome = await run(.pull)
         #expect(outcome.error == nil)
         #expect(Set(outcome.codes.keys) == ["a", "c"])
-        #expect(try json(gateway.heard("setCheckpoint").last)["remote"] == 3)
+        #expect(try json(gateway.received("setCheckpoint").last)["remote"] == 3)
     }
 
     @Test func `18: properties with an underscore in front are the protocol's, and stay out`() async throws {
@@ -219,7 +219,7 @@ import Testing
         #expect(outcome.codes["a"] == .some(nil))
         #expect(outcome.codes["b"] == .some(nil))
         #expect(outcome.codes["c"] == .some(15))
-        let asked = gateway.heard("getAttachment")
+        let asked = gateway.received("getAttachment")
         #expect(asked.filter { $0.properties["digest"] == digest }.count == 1)
         #expect(asked.first?.properties["docID"] == "a")
         #expect(asked.first?.properties["compress"] == "true")
@@ -236,9 +236,9 @@ import Testing
         let large = ReplyError("HTTP", 413, "Document too large!")
         gateway.edit { $0.refusals = ["d2": [large, large]] }
         #expect(await run(.push).codes["d2"] == .some(10_413))
-        let first = gateway.heard("rev").count
+        let first = gateway.received("rev").count
         #expect(await run(.push).codes == [:])
-        #expect(gateway.heard("rev").count == first)
+        #expect(gateway.received("rev").count == first)
         let replicator = Replicator(ReplicatorConfiguration(collections: [here], target: gateway))
         #expect(try replicator.refusedDocuments(collection: here).map(\.documentID) == ["d2"])
         let state = try replicator.syncState(of: "d2", collection: here)
@@ -264,7 +264,7 @@ import Testing
         let outcome = await run(.pull)
         #expect(outcome.error == nil)
         #expect(outcome.codes["b"] == .some(10_000 + (Int(status) ?? 0)))
-        #expect(try json(gateway.heard("setCheckpoint").last)["remote"] == 3)
+        #expect(try json(gateway.received("setCheckpoint").last)["remote"] == 3)
         let replicator = Replicator(ReplicatorConfiguration(collections: [here], target: gateway))
         let state = try replicator.syncState(of: "b", collection: here)
         #expect(state.name == "not-pulled")
@@ -273,8 +273,10 @@ import Testing
         #expect(await run(.pull).codes["b"] == .some(nil))
         #expect(try here.document(id: "b")?.revisionID?.text == "1-bb")
         #expect(
-            gateway.heard("subChanges").filter { String(decoding: $0.body, as: UTF8.self).contains("\"b\"") }
-                .count == 1
+            gateway.received("subChanges").filter {
+                String(decoding: $0.body, as: UTF8.self).contains("\"b\"")
+            }
+            .count == 1
         )
         #expect(try replicator.syncState(of: "b", collection: here) != state)
     }
@@ -283,7 +285,7 @@ import Testing
         try here.save(Document(id: "a", ["n": 1]))
         await run(.push)
         let first = try #require(try here.document(id: "a")?.revisionID?.text)
-        let proposal = try json(gateway.heard("proposeChanges").first)[0]
+        let proposal = try json(gateway.received("proposeChanges").first)[0]
         #expect(proposal?[0] == "a")
         #expect(proposal?[1] == .string(first))
         #expect(proposal?[2] == "")
@@ -292,8 +294,8 @@ import Testing
         document["n"] = 2
         try here.save(&document)
         await run(.push)
-        #expect(try json(gateway.heard("proposeChanges").last)[0]?[2] == .string(first))
-        let revision = try #require(gateway.heard("rev").last)
+        #expect(try json(gateway.received("proposeChanges").last)[0]?[2] == .string(first))
+        let revision = try #require(gateway.received("rev").last)
         #expect(revision.properties["history"] == first)
         #expect(revision.properties["noconflicts"] == "true")
         #expect(revision.properties["rev"] == document.revisionID?.text)
@@ -312,15 +314,15 @@ import Testing
         #expect(outcome.codes["named"] == .some(10_409))
         #expect(outcome.codes["broken"] == .some(10_500))
         #expect(outcome.codes["wanted"] == .some(nil))
-        #expect(gateway.heard("rev").map { $0.properties["id"] } == ["wanted"])
-        #expect(gateway.heard("proposeChanges").first?.properties["conflictIncludesRev"] == "true")
+        #expect(gateway.received("rev").map { $0.properties["id"] } == ["wanted"])
+        #expect(gateway.received("proposeChanges").first?.properties["conflictIncludesRev"] == "true")
     }
 
     @Test func `26: a deletion is sent as one, with an empty body`() async throws {
         try here.save(Document(id: "a", ["n": 1]))
         try here.delete(try #require(try here.document(id: "a")))
         await run(.push)
-        let revision = try #require(gateway.heard("rev").first)
+        let revision = try #require(gateway.received("rev").first)
         #expect(revision.properties["deleted"] == "1")
         #expect(revision.body == Array("{}".utf8))
     }
@@ -329,10 +331,10 @@ import Testing
         try here.save(Document(id: "a"))
         gateway.edit { $0.refusals = ["a": [ReplyError("HTTP", 403, "no"), ReplyError("HTTP", 403, "no")]] }
         #expect(await run(.push).codes["a"] == .some(10_403))
-        #expect(gateway.heard("rev").count == 2)
-        #expect(gateway.heard("proposeChanges").count == 1)
+        #expect(gateway.received("rev").count == 2)
+        #expect(gateway.received("proposeChanges").count == 1)
         #expect(await run(.push).codes == [:])
-        #expect(gateway.heard("rev").count == 2)
+        #expect(gateway.received("rev").count == 2)
     }
 
     @Test(arguments: [
@@ -352,7 +354,7 @@ import Testing
         try here.save(Document(id: "a", ["picture": blob.json, "n": 1]))
         gateway.edit { $0.answers["blobs"] = nil }
         await run(.push)
-        let stub = try json(gateway.heard("rev").last)["_attachments"]?["blob_/picture"]
+        let stub = try json(gateway.received("rev").last)["_attachments"]?["blob_/picture"]
         #expect(stub?["digest"] == .string(blob.digest.text))
         #expect(stub?["stub"] == true)
         #expect(stub?["revpos"] == 1)
@@ -365,14 +367,14 @@ import Testing
         try here.purge(id: "a")
         try here.setDocumentExpiration(id: "b", expiration: Date(timeIntervalSinceNow: -1))
         await run(.push)
-        #expect(gateway.heard("rev").map { $0.properties["id"] } == ["c"])
+        #expect(gateway.received("rev").map { $0.properties["id"] } == ["c"])
     }
 
     @Test func `33: what was just pulled is not pushed back`() async throws {
         gateway.edit { $0.feed = (1...30).map { .init(JSONValue($0), "d\($0)", "1-aa") } }
         await run(.pushAndPull)
         #expect(here.count == 30)
-        #expect(gateway.heard("rev").isEmpty)
-        #expect(gateway.heard("proposeChanges").isEmpty)
+        #expect(gateway.received("rev").isEmpty)
+        #expect(gateway.received("proposeChanges").isEmpty)
     }
 }

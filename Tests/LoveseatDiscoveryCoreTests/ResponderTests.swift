@@ -24,14 +24,14 @@ struct ResponderTests {
         )
         _ = node.publish(service, at: 0)
         while let deadline = node.deadline, deadline <= wait { node.advance(to: deadline) }
-        _ = node.takeEffects()
+        _ = node.drainEffects()
         let bytes = message.encoded(limit: 9_000).first ?? []
         node.receive(
             IncomingDatagram(bytes: bytes, source: source, port: port, link: SimulatedNetwork.link),
             at: wait
         )
         while let deadline = node.deadline, deadline <= wait + time { node.advance(to: deadline) }
-        return node.takeEffects().compactMap { effect in
+        return node.drainEffects().compactMap { effect in
             switch effect {
             case .multicast(let bytes, _), .unicast(let bytes, _, _, _):
                 (try? DNSMessage(bytes)).map { (effect, $0) }
@@ -95,7 +95,7 @@ struct ResponderTests {
         node.setInterfaces([SimulatedNetwork.interface([169, 254, 0, 1])], at: 0)
         _ = node.publish(.init(instance: "trips", type: .loveseat, port: 1, text: [0]), at: 0)
         while let deadline = node.deadline { node.advance(to: deadline) }
-        _ = node.takeEffects()
+        _ = node.drainEffects()
         func receive(_ bytes: [UInt8], at time: Int64) {
             let source: [UInt8] = [169, 254, 9, 9]
             node.receive(
@@ -116,7 +116,7 @@ struct ResponderTests {
         }
         receive(known.encoded(limit: 9_000)[0], at: 60_100)
         node.advance(to: 60_600)
-        #expect(node.takeEffects().isEmpty)
+        #expect(node.drainEffects().isEmpty)
     }
 
     @Test(

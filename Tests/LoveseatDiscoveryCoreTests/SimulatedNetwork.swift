@@ -77,7 +77,7 @@ final class SimulatedNetwork {
     func inject(_ bytes: [UInt8], from source: [UInt8]) { transmit(bytes, from: source) }
 
     private func collect(_ host: Int) {
-        for effect in hosts[host].node.takeEffects() {
+        for effect in hosts[host].node.drainEffects() {
             switch effect {
             case .event(let event): hosts[host].events.append(event)
             case .multicast(let bytes, _): transmit(bytes, from: hosts[host].address)

@@ -211,7 +211,7 @@ private func rev(_ text: String) -> RevisionID {
         _ = try tree.insert(arrival(["4-dd", "3-cc", "2-bb", "1-aa"]))
         #expect(tree.isLine)
         #expect(tree.isTold)
-        #expect(tree.tells(moreThan: before))
+        #expect(tree.hasMoreKnowledge(than: before))
         #expect(!tree.agrees(with: heard))
         var other = RevisionTree()
         try other.merge(heard)
@@ -229,7 +229,7 @@ private func rev(_ text: String) -> RevisionID {
             RevisionTree.Node(id: rev("1-dd"), parent: nil, flags: [], body: nil),
         ]
         knowledge.closed = [rev("3-cc")]
-        let agrees = try one.hear(knowledge, current: rev("2-dd"), remote: 1, by: .standard)
+        let agrees = try one.merge(knowledge, current: rev("2-dd"), remote: 1, by: .standard)
         #expect(agrees)
         #expect(one.current?.id == rev("2-dd"))
         #expect(one.closed == [rev("3-cc")])
@@ -363,7 +363,7 @@ private func rev(_ text: String) -> RevisionID {
         ]
         for (verdict, current, closed) in cases {
             var tree = try pending()
-            tree.settle(rev("2-cc"), verdict, from: .loveseat, by: .standard, make: make)
+            tree.resolve(rev("2-cc"), verdict, from: .loveseat, by: .standard, make: make)
             #expect(tree.current?.id == rev(current))
             #expect(tree.pending.isEmpty)
             #expect(tree.closed == Set(closed.map(rev)))

@@ -67,7 +67,7 @@ struct WebSocketRulesTests {
         let sent = try end.sent()
         #expect(sent.first == 0x88)
         #expect(sent.dropFirst(2).prefix(2).elementsEqual([UInt8(code >> 8), UInt8(code & 255)]))
-        #expect { _ = try end.mailbox.takeMessages() } throws: {
+        #expect { _ = try end.mailbox.dequeueMessages() } throws: {
             ($0 as? LoveseatError)?.code.value == 10_000 + code
         }
     }
@@ -90,7 +90,7 @@ struct WebSocketRulesTests {
             for start in stride(from: 0, to: Self.masked.count, by: size) {
                 try end.receive(Array(Self.masked[start..<min(start + size, Self.masked.count)]))
             }
-            #expect(try end.mailbox.takeMessages() == [Self.plain])
+            #expect(try end.mailbox.dequeueMessages() == [Self.plain])
         }
         let (server, client) = (try End(), try End(isClient: true))
         for end in [server, client] {
@@ -116,14 +116,14 @@ struct WebSocketRulesTests {
             try end.receive(frame(0x82, message[...]))
             let (start, rest) = (message.prefix(count / 3), message.dropFirst(count / 3))
             try end.receive(frame(0x02, start) + frame(0x80, rest))
-            #expect(try end.mailbox.takeMessages() == [message, message])
+            #expect(try end.mailbox.dequeueMessages() == [message, message])
         }
     }
 
     @Test func `a server must not mask`() throws {
         let end = try End(isClient: true)
         try end.receive([0x82, 0x80] + Self.mask)
-        #expect { _ = try end.mailbox.takeMessages() } throws: {
+        #expect { _ = try end.mailbox.dequeueMessages() } throws: {
             ($0 as? LoveseatError)?.code.value == 11_002
         }
     }
@@ -131,9 +131,9 @@ struct WebSocketRulesTests {
     @Test func `text is taken where it is wanted, and has to be UTF-8`() throws {
         let end = try End(acceptsText: true)
         try end.receive([0x01, 0x81] + Self.mask + [0xC3] + [0x80, 0x81] + Self.mask + [0xA9])
-        #expect(try end.texts.takeMessages() == [Array("é".utf8)])
+        #expect(try end.texts.dequeueMessages() == [Array("é".utf8)])
         try end.receive([0x81, 0x81] + Self.mask + [0xC3])
-        let error = #expect(throws: LoveseatError.self) { try end.texts.takeMessages() }
+        let error = #expect(throws: LoveseatError.self) { try end.texts.dequeueMessages() }
         #expect(error?.code.value == 11_007)
     }
 
@@ -150,7 +150,7 @@ struct WebSocketRulesTests {
     @Test func `no code is a normal end, and is answered as one`() throws {
         let end = try End()
         try end.receive([0x88, 0x80] + Self.mask)
-        #expect(try end.mailbox.takeMessages() == nil)
+        #expect(try end.mailbox.dequeueMessages() == nil)
         #expect(try end.sent() == [0x88, 2, 0x03, 0xE8])
         #expect(!end.channel.isActive)
     }

@@ -91,12 +91,12 @@ final class Conversation {
         throws
     {
         try line.puppet.reply(Message(properties, body: Array(body.utf8)), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
     }
 
     func refuse(_ request: (number: UInt64, message: Message), _ code: Int) throws {
         try line.puppet.reply(ReplyError("HTTP", code, "no"), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
     }
 
     /// Says something, and returns the answer, if one came.
@@ -108,7 +108,7 @@ final class Conversation {
         properties["Profile"] = profile
         lastTag += 1
         try line.puppet.send(Message(properties, body: Array(body.utf8)), tag: lastTag)
-        try line.settle()
+        try line.runUntilQuiet()
         return answers[lastTag]
     }
 

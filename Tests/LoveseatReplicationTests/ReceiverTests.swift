@@ -195,7 +195,7 @@ struct ReceiverTests {
         var properties = properties
         properties["Profile"] = "changes"
         try peer.line.puppet.send(Message(properties, body: Array(list.utf8), noReply: true), tag: nil)
-        try peer.line.settle()
+        try peer.line.runUntilQuiet()
     }
 
     @Test func `the receiver ends a pull with an error when it cannot ask for what is announced`() throws {

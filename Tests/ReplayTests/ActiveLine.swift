@@ -43,11 +43,11 @@ extension ReplayedPeer {
         for request in line.requests where request.message.profile == "getCheckpoint" {
             try line.puppet.reply(ReplyError("HTTP", 404, "missing"), to: request.number)
         }
-        try line.settle()
+        try line.runUntilQuiet()
         for request in line.requests where request.message.profile == "subChanges" {
             try line.puppet.reply(Message(extensions), to: request.number)
         }
-        try line.settle()
+        try line.runUntilQuiet()
         return line
     }
 
@@ -83,7 +83,7 @@ extension ReplayedPeer.Line {
         while let save = take("setCheckpoint").first {
             last = try JSONElement(parsing: save.message.body)
             try puppet.reply(Message(["rev": "0-1"]), to: save.number)
-            try settle()
+            try runUntilQuiet()
         }
         return last
     }

@@ -215,7 +215,7 @@ struct ActiveReplayTests {
                     conversation.answer(toActive: true, number: recorded.number)
                 )
             }
-            try line.settle()
+            try line.runUntilQuiet()
         }
 
         private func compare(_ mine: Message, _ theirs: Message, _ place: String) throws {

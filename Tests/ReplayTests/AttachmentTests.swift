@@ -47,7 +47,7 @@ struct AttachmentTests {
                     try line.puppet.reply(ReplyError("HTTP", 404), to: request.number)
                 }
             }
-            try line.settle()
+            try line.runUntilQuiet()
             requests = line.take("getAttachment")
         }
         #expect(line.failure == nil)
@@ -69,7 +69,7 @@ struct AttachmentTests {
         _ = try line.ask("subChanges", [:], "").get()
         let list = try #require(line.take("changes").first)
         try line.puppet.reply(Message(["blobs": "true"], body: Array("[[]]".utf8)), to: list.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(try #require(line.take("rev").first).message.body == Array(body.utf8))
         let answer = try line.ask("getAttachment", ["digest": Self.digest("hello").text, "docID": "d"], "")
         #expect(try answer.get().body == Array("hello".utf8))
@@ -182,7 +182,7 @@ struct AttachmentTests {
         _ = try line.ask("subChanges", [:], "").get()
         let list = try #require(line.take("changes").first)
         try line.puppet.reply(Message(body: Array("[[]]".utf8)), to: list.number)
-        try line.settle()
+        try line.runUntilQuiet()
         let sent = try #require(line.take("rev").first).message.body
         #expect(sent.starts(with: Array(plain.utf8).dropLast()))
     }
@@ -196,7 +196,7 @@ struct AttachmentTests {
         _ = try line.ask("subChanges", [:], "").get()
         let list = try #require(line.take("changes").first)
         try line.puppet.reply(Message(body: Array("[[]]".utf8)), to: list.number)
-        try line.settle()
+        try line.runUntilQuiet()
         let sent = try JSONElement(parsing: try #require(line.take("rev").first).message.body)
         let names = try #require(sent["_attachments"]).members.map(\.key).sorted()
         #expect(names == ["blob_/", "blob_/a~1b/~0", "blob_/l/0"])

@@ -75,7 +75,7 @@ struct BlobAccessTests {
         _ = try line.ask("subChanges", ["collection": "0"], "").get()
         let list = try #require(line.take("changes").first)
         try line.puppet.reply(Message(["blobs": "true"], body: Array("[[]]".utf8)), to: list.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.take("rev").count == 1)
         #expect(try get(line, "in default", ["collection": "0"]) == "in default")
         #expect(try get(line, "in default", ["collection": "1"]) == "LiteCore/7")
@@ -98,7 +98,7 @@ struct BlobAccessTests {
         #expect(asked.message.properties["digest"] == Self.digest("in hidden"))
         // A peer that only knows the digest gets nothing by it.
         try line.puppet.reply(Message(body: Array("a guess".utf8)), to: asked.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(try ours.record("mine") == nil)
         #expect(try get(line, "in hidden", ["collection": "0", "docID": "mine"]) == "LiteCore/7")
         try push("mine", "1-bb", over: nil, "in hidden")
@@ -106,7 +106,7 @@ struct BlobAccessTests {
             Message(body: Array("in hidden".utf8)),
             to: try #require(line.take("getAttachment").first).number
         )
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(try ours.record("mine") != nil)
         // Once is enough, and so is a document that the peer may read.
         try push("mine too", "1-cc", over: nil, "in hidden")
@@ -130,7 +130,7 @@ struct BlobAccessTests {
         let asked = try #require(broken.take("getAttachment").first)
         let first = asked.message.properties["digest"] == Self.digest("one") ? "one" : "two"
         try broken.puppet.reply(Message(body: Array(first.utf8)), to: asked.number)
-        try broken.settle()
+        try broken.runUntilQuiet()
         #expect(broken.take("getAttachment").count == 1)
         // Both are asked of somebody else.
         #expect(
@@ -141,7 +141,7 @@ struct BlobAccessTests {
         let rest = try #require(line.take("getAttachment").first)
         #expect(rest.message.properties["digest"] == Self.digest(first == "one" ? "two" : "one"))
         try line.puppet.reply(Message(body: Array((first == "one" ? "two" : "one").utf8)), to: rest.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.take("getAttachment").isEmpty)
         #expect(try ours.record("d") != nil)
     }
@@ -154,7 +154,7 @@ struct BlobAccessTests {
         #expect(try get(line, "pushed", ["docID": "d"]) == "LiteCore/7")
         let proposals = try #require(line.take("proposeChanges").first)
         try line.puppet.reply(Message(body: Array("[]".utf8)), to: proposals.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.take("rev").count == 1)
         #expect(try get(line, "pushed", ["docID": "d"]) == "pushed")
         try ours.addBlob(Array("other".utf8))

@@ -51,7 +51,7 @@ struct DeletedBranchTests {
         #expect(waiting.count == 1)
         let row = try JSONElement(parsing: request.message.body)[0]
         try line.puppet.reply(Message(body: Array(answer.utf8)), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
         return [row?[1]?.string ?? "", row?[2]?.string ?? ""]
     }
 
@@ -61,7 +61,7 @@ struct DeletedBranchTests {
         let request = try #require(revisions.first)
         #expect(revisions.count == 1)
         try line.puppet.reply(Message([:]), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
         return request.message.properties
     }
 

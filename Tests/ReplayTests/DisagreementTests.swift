@@ -41,7 +41,7 @@ struct DisagreementTests {
                 let answer = #"[{"status":409,"rev":"\#(revision)"}]"#
                 try line.puppet.reply(Message(body: Array(answer.utf8)), to: proposal.number)
             }
-            try line.settle()
+            try line.runUntilQuiet()
         }
         return count
     }
@@ -78,7 +78,7 @@ struct DisagreementTests {
             for proposal in line.take("proposeChanges") {
                 try line.puppet.reply(Message(body: Array("[]".utf8)), to: proposal.number)
             }
-            try line.settle()
+            try line.runUntilQuiet()
         }
         #expect(line.take("rev").isEmpty)
         #expect(line.failure == nil)

@@ -90,7 +90,7 @@ struct ExtremeNumberTests {
         try line.tell("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], body)
         let request = try #require(line.take("getAttachment").first)
         try line.puppet.reply(ReplyError(domain, number, "no"), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(try ours.count() == 0)
         #expect(line.failure == nil)
     }
@@ -101,7 +101,7 @@ struct ExtremeNumberTests {
         let line = try ours.activeLine { $0.pushes = true }
         let offer = try #require(line.take("proposeChanges").first { !$0.message.noReply })
         try line.puppet.reply(Message(body: Array("[\(status)]".utf8)), to: offer.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.failure == nil)
     }
 
@@ -111,7 +111,7 @@ struct ExtremeNumberTests {
             let line = try ours.activeLine { $0.pushes = true }
             let offer = try #require(line.take("proposeChanges").first { !$0.message.noReply })
             try line.puppet.reply(Message(["maxHistory": text]), to: offer.number)
-            try line.settle()
+            try line.runUntilQuiet()
             #expect(line.take("rev").count == 1)
             #expect(line.failure == nil)
         }

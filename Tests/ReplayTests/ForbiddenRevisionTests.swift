@@ -21,22 +21,22 @@ struct ForbiddenRevisionTests {
         for list in line.take("proposeChanges") {
             try line.puppet.reply(Message(body: Array("[]".utf8)), to: list.number)
         }
-        try line.settle()
+        try line.runUntilQuiet()
         let first = line.take("rev")
         #expect(first.map { $0.message.properties["id"] } == ["a", "b", "right"])
         try #require(first.count == 3)
         for revision in first.prefix(2) {
             try line.puppet.reply(ReplyError("HTTP", 403, "missing channel access"), to: revision.number)
-            try line.settle()
+            try line.runUntilQuiet()
         }
         // The one that is not answered yet may give the right to the others.
         #expect(line.take("rev").isEmpty)
         try line.puppet.reply(Message(), to: first[2].number)
-        try line.settle()
+        try line.runUntilQuiet()
         let second = line.take("rev")
         #expect(second.map { $0.message.properties["id"] } == ["a", "b"])
         for revision in second { try line.puppet.reply(Message(), to: revision.number) }
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.take("rev").isEmpty)
         #expect(line.failure == nil)
     }

@@ -59,7 +59,7 @@ struct GatewayReplayTests {
                 } else {
                     try line.puppet.reply(conflict, to: request.number)
                 }
-                try line.settle()
+                try line.runUntilQuiet()
                 continue
             }
             let answers = conversation.entries
@@ -71,7 +71,7 @@ struct GatewayReplayTests {
                 try line.answer(request.number, answers[index])
             } else {
                 try line.puppet.reply(Message(), to: request.number)
-                try line.settle()
+                try line.runUntilQuiet()
             }
             guard profile == "subChanges" else { continue }
             for entry in conversation.entries where !entry.isActive && entry.type == .request {
@@ -128,7 +128,7 @@ struct GatewayReplayTests {
                 }
             default: try line.puppet.reply(Message(), to: request.number)
             }
-            try line.settle()
+            try line.runUntilQuiet()
             if request.message.profile == "subChanges" {
                 for (offset, change) in changes.enumerated() {
                     try line.ask(change, tag: UInt64(offset + 1))
@@ -155,7 +155,7 @@ struct GatewayReplayTests {
                 try line.puppet.reply(ReplyError("HTTP", 409, "conflict"), to: request.number)
             default: try line.puppet.reply(Message(), to: request.number)
             }
-            try line.settle()
+            try line.runUntilQuiet()
             guard request.message.profile == "subChanges" else { continue }
             try line.tell("changes", [:], #"[[1,"a","1-aa"]]"#, wantsReply: true)
             try line.tell("rev", ["id": "a", "rev": "1-aa", "sequence": "1"], "{}")

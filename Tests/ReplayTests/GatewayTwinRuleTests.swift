@@ -34,7 +34,7 @@ struct GatewayTwinRuleTests {
     ) throws -> Result<Message, ReplyError> {
         session.receive(.request(number: number, Message(properties, body: Array(body.utf8))))
         #expect(session.work(onRequest: number))
-        for output in session.takeOutput() {
+        for output in session.drainOutput() {
             switch output {
             case .reply(let message, number): return .success(message)
             case .failure(let error, number): return .failure(error)

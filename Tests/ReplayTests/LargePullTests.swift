@@ -36,7 +36,7 @@ struct LargePullTests {
             )
             try line.puppet.send(list, tag: UInt64(start + 1))
         }
-        try line.settle()
+        try line.runUntilQuiet()
         var most = 0
         var next = 0
         while next < count {
@@ -52,7 +52,7 @@ struct LargePullTests {
                 try line.puppet.send(Message(properties, body: bytes, noReply: true), tag: nil)
             }
             next = end
-            try line.settle()
+            try line.runUntilQuiet()
         }
         return most
     }
@@ -76,7 +76,7 @@ struct LargePullTests {
             )
             try line.puppet.send(list, tag: UInt64(start + 1))
         }
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.answers[1] != nil)
         #expect(line.answers[11] == nil)
         for number in 0..<10 {
@@ -104,7 +104,7 @@ struct LargePullTests {
                 let index = try #require(digests.firstIndex(of: digest))
                 try line.puppet.reply(Message(body: blobs[index]), to: request.number)
             }
-            try line.settle()
+            try line.runUntilQuiet()
             asked = line.take("getAttachment")
         }
         #expect(try ours.count() == 100)
@@ -135,7 +135,7 @@ struct LargePullTests {
         try line.tell("rev", ["id": "b", "rev": "1-aa", "sequence": "2"], "{}")
         let request = try #require(line.take("getAttachment").first)
         try line.puppet.reply(Message(body: blob), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(try ours.record("a") == nil)
         #expect(try ours.record("b") != nil)
         #expect(line.failure == nil)

@@ -162,13 +162,13 @@ final class ScriptedHub {
         case "setCheckpoint": try line.puppet.reply(Message(["rev": "0-1"]), to: number)
         case "subChanges":
             try line.puppet.reply(Message(), to: number)
-            try line.settle()
+            try line.runUntilQuiet()
             try line.tell("changes", [:], "[]")
         default:
             guard !message.noReply else { return }
             try line.puppet.reply(ReplyError("HTTP", 404, "missing"), to: number)
         }
-        try line.settle()
+        try line.runUntilQuiet()
     }
 
     private func verdict(on id: String) -> JSONValue {

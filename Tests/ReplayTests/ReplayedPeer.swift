@@ -102,7 +102,7 @@ final class ReplayedPeer {
         /// Something was saved here.
         func localChange() throws { try line.localChange() }
 
-        func settle() throws { try line.settle() }
+        func runUntilQuiet() throws { try line.runUntilQuiet() }
 
         private func hear(_ event: BLIPConnection.Event) {
             switch event {
@@ -116,7 +116,7 @@ final class ReplayedPeer {
         /// Has the puppet ask something; `tag` names the answer.
         func ask(_ message: Message, tag: UInt64) throws {
             try puppet.send(message, tag: message.noReply ? nil : tag)
-            try settle()
+            try runUntilQuiet()
         }
 
         /// The tag of the last question that ``ask(_:_:_:)`` or ``tell(_:_:_:wantsReply:)`` sent.
@@ -161,7 +161,7 @@ final class ReplayedPeer {
             } else {
                 try puppet.reply(entry.message, to: number)
             }
-            try settle()
+            try runUntilQuiet()
         }
     }
 }

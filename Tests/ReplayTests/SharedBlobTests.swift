@@ -46,7 +46,7 @@ struct SharedBlobTests {
                     try line.puppet.reply(Message(body: try #require(blobs[digest])), to: request.number)
                 }
             }
-            try line.settle()
+            try line.runUntilQuiet()
             asked = line.take("getAttachment")
         }
         try line.takeCheckpoints()

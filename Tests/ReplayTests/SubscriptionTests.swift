@@ -42,7 +42,7 @@ struct SubscriptionTests {
             for list in lists where !list.message.noReply {
                 try line.puppet.reply(Message(body: Array("[]".utf8)), to: list.number)
             }
-            try line.settle()
+            try line.runUntilQuiet()
         }
         let names = try announced(heard)
         #expect(names.contains("d0 deleted"))
@@ -78,7 +78,7 @@ struct SubscriptionTests {
         var properties: MessageProperties = [:]
         properties["loveseat"] = extensions
         try line.puppet.reply(Message(properties, body: Array("[{}]".utf8)), to: request.number)
-        try line.settle()
+        try line.runUntilQuiet()
         let subscription = try #require(line.take("subChanges").first).message
         let isKnown = extensions?.hasSuffix("late-deletions") == true
         #expect(subscription.properties["activeOnly"] == (isKnown ? "true" : nil))
@@ -94,7 +94,7 @@ struct SubscriptionTests {
         while !lists.isEmpty {
             let list = lists.removeLast()
             try line.puppet.reply(Message(body: Array("[]".utf8)), to: list.number)
-            try line.settle()
+            try line.runUntilQuiet()
             let end = line.take("changes")
             #expect(end.map(\.message.body) == (lists.isEmpty ? [Array("[]".utf8)] : []))
         }
@@ -130,7 +130,7 @@ struct SubscriptionTests {
             let body = Array("[[],[],[]]".utf8)
             try line.puppet.reply(Message(body: body), to: list.number)
         }
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.take("rev").isEmpty)
         #expect(line.take("changes").count == 3)
     }
@@ -176,10 +176,10 @@ struct SubscriptionTests {
         try line.connect(.mobile3)
         let checkpoint = try #require(line.take("getCheckpoint").first)
         try line.puppet.reply(ReplyError("HTTP", 404), to: checkpoint.number)
-        try line.settle()
+        try line.runUntilQuiet()
         let subscription = try #require(line.take("subChanges").first)
         try line.puppet.reply(Message(), to: subscription.number)
-        try line.settle()
+        try line.runUntilQuiet()
         try line.tell("changes", [:], "[]")
         try line.takeCheckpoints()
         #expect(resolved.count == 2_500)
@@ -209,7 +209,7 @@ struct SubscriptionTests {
             let list = Message(["Profile": "proposeChanges"], body: Array(#"[["d\#(number)","1-aa"]]"#.utf8))
             try line.puppet.send(list, tag: UInt64(number + 1))
         }
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(line.failure == nil)
         for number in 0..<3_000 {
             try line.tell("rev", ["id": "d\(number)", "rev": "1-aa"], "{}")

@@ -65,14 +65,14 @@ struct SwitchedBranchTests {
         let edited = try edit(#"{"n":3}"#)
         let proposals = try #require(line.take("proposeChanges").first)
         try line.puppet.reply(Message(body: Array("[]".utf8)), to: proposals.number)
-        try line.settle()
+        try line.runUntilQuiet()
         let revision = try #require(line.take("rev").first)
         #expect(
             revision.message.properties["history"] == "\(other),\(first)"
                 || revision.message.properties["history"] == other
         )
         try line.puppet.reply(Message([:]), to: revision.number)
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(try current() == edited)
         // Somebody deleted it there. A list that was made before stays without effect.
         try announce(other, 5, history: first, #"{"n":2}"#)

@@ -108,7 +108,7 @@ struct UnaskedRevisionTests {
             if !isBusy || index == 2 { try line.tell("changes", ["collection": collection], "null") }
         }
         try line.takeCheckpoints()
-        try line.settle()
+        try line.runUntilQuiet()
         #expect(fetched.count >= 3, "\(fetched)")
         #expect(fetched.allSatisfy { $0 == #"2 ["a"]"# }, "\(fetched)")
         #expect(line.failure == nil)

@@ -70,7 +70,7 @@ struct ChangesMessage: Hashable {
     var message: Message {
         var message = Message(.changes, collection: collection, list: changes.map(\.json))
         if isForGateway { message.properties["ignoreNoConflicts"] = "true" }
-        message.tellKnowledge(changes.map(\.knowledge))
+        message.addKnowledge(changes.map(\.knowledge))
         return message
     }
 
@@ -169,7 +169,7 @@ extension Message {
     /// digests by position.
     private static let knowledgeProperty = "loveseat_known"
 
-    mutating func tellKnowledge(_ digests: [String?]) {
+    mutating func addKnowledge(_ digests: [String?]) {
         var known = JSONObject()
         for (index, digest) in digests.enumerated() {
             if let digest { known[String(index)] = .string(digest) }

@@ -66,7 +66,7 @@ struct ProposeChangesMessage: Hashable {
         var message = Message(.proposeChanges, collection: collection, list: proposals.map(\.json))
         if namesRevision { message.properties["conflictIncludesRev"] = "true" }
         message.properties[ProtocolExtensions.property] = extensions
-        message.tellKnowledge(proposals.map(\.knowledge))
+        message.addKnowledge(proposals.map(\.knowledge))
         return message
     }
 

@@ -77,7 +77,7 @@ struct Expectations: Sendable {
     }
 
     /// Removes and returns the entry of a revision that has arrived, or will not.
-    mutating func meet(_ key: Key) -> Entry? {
+    mutating func remove(_ key: Key) -> Entry? {
         guard let entry = entries.removeValue(forKey: key) else { return nil }
         bytes -= entry.likelySize
         return entry
@@ -106,7 +106,7 @@ struct Expectations: Sendable {
     private func likelySize(_ announced: Int) -> Int { announced > 1 ? announced : usualSize }
 
     /// Adjusts ``usualSize`` to a body that has arrived.
-    mutating func learnSize(_ bytes: Int) { usualSize = max(bytes, usualSize - usualSize / 8) }
+    mutating func recordSize(_ bytes: Int) { usualSize = max(bytes, usualSize - usualSize / 8) }
 }
 
 /// The place of an announcement: later lists, and later entries of one list, are about later states of the peer.

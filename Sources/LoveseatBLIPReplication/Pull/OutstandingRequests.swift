@@ -21,7 +21,7 @@ struct OutstandingRequests: Sendable {
 
     /// Removes one request for a document, because it was answered or will not be; false if there was none.
     @discardableResult
-    mutating func take(_ documentID: String) -> Bool {
+    mutating func remove(_ documentID: String) -> Bool {
         guard let count = counts[ExactText(documentID)] else {
             guard let index = refused.firstIndex(where: { $0.isExactly(documentID) }) else { return false }
             refused.remove(at: index)

@@ -37,19 +37,19 @@ extension PullSession {
         var arrival = Arrival(
             header: header,
             key: key,
-            expected: key.flatMap { expectations.meet($0) },
+            expected: key.flatMap { expectations.remove($0) },
             request: message.noReply ? nil : request,
             isUrgent: message.isUrgent,
             wireBytes: message.body.count
         )
-        let isAsked = expectations.agreed.take(header.documentID) || arrival.expected != nil
+        let isAsked = expectations.agreed.remove(header.documentID) || arrival.expected != nil
         do throws(ReplyError) {
             try header.check(needsSequence: isActive)
-            guard isAsked else { return judgeUnasked(arrival, &effects) }
+            guard isAsked else { return answerUnrequested(arrival, &effects) }
             guard !message.isTooLarge else {
                 throw ReplyError("HTTP", 413, "the document is larger than this side takes")
             }
-            expectations.learnSize(message.body.count)
+            expectations.recordSize(message.body.count)
             let (body, knowledge) = try header.parts(from: peer)
             arrival.knowledge = knowledge
             guard let base = header.deltaSource else { return try accept(arrival, body, &effects) }
@@ -62,7 +62,7 @@ extension PullSession {
 
     /// Answers a revision that was not requested. It is not stored, since it could bypass filters and the decisions about lists. But honest
     /// peers send some revisions twice (gateway.md 54), so this does not end the session.
-    private mutating func judgeUnasked(_ arrival: Arrival, _ effects: inout SessionEffects) {
+    private mutating func answerUnrequested(_ arrival: Arrival, _ effects: inout SessionEffects) {
         guard let revision = arrival.header.revisionID else {
             return impossible("a revision that passed its check has no ID")
         }
@@ -72,7 +72,7 @@ extension PullSession {
             revision: revision
         )
         let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
-        let verdicts = effects.ask { try replica.judge([change], from: teller) }
+        let verdicts = effects.ask { try replica.evaluate([change], from: teller) }
         // The database failed, which ends the session.
         guard let verdicts else { return }
         let isHere = verdicts == [.alreadyHere]
@@ -170,7 +170,7 @@ extension PullSession {
         }
         nextKey += 1
         var arrival = arrival
-        let told = takeToldBlobs(&arrival.knowledge)
+        let told = announcedBlobs(&arrival.knowledge)
         let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
@@ -198,7 +198,7 @@ extension PullSession {
 
     /// The blobs of the leaves whose content a tree brings. With a filter or an access policy such content is left out: it would have to be
     /// checked before its blobs are requested.
-    private func takeToldBlobs(_ knowledge: inout TreeKnowledge?) -> [BlobReference] {
+    private func announcedBlobs(_ knowledge: inout TreeKnowledge?) -> [BlobReference] {
         guard !options.isFiltered, !options.restrictsAccess else {
             knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) }
             return []
@@ -232,7 +232,7 @@ extension PullSession {
 
     /// Takes the blobs that the peer's table of attachments lists, since the peer does not have those that the body names. Returns false if
     /// both are the same.
-    mutating func takeAsListed(_ key: Int, _ effects: inout SessionEffects) -> Bool {
+    mutating func replaceByListed(_ key: Int, _ effects: inout SessionEffects) -> Bool {
         guard let entry = incoming[key], let listed = entry.asListed else { return false }
         replica.releaseBlobs(entry.held)
         let other = Incoming(
@@ -278,7 +278,7 @@ extension PullSession {
         finishesSequence: Bool = true,
         _ effects: inout SessionEffects
     ) {
-        settle(arrival.header.documentID)
+        forgetIfDone(arrival.header.documentID)
         if finishesSequence, let entry = arrival.expected { sequences.finish(entry.number) }
         progress.finish(arrival.expected?.bodySize ?? 1, isDocument: false)
         progress.total = max(progress.total, progress.completed)

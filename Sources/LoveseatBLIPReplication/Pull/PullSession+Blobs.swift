@@ -43,7 +43,7 @@ extension PullSession {
     }
 
     /// Goes on with documents that waited for their turn, as far as there is room.
-    mutating func takeTurns(_ effects: inout SessionEffects) {
+    mutating func assignTurns(_ effects: inout SessionEffects) {
         while fetches.count < tuning.blobsFetching, !waitingForTurn.isEmpty {
             fetchNext(waitingForTurn.removeFirst(), &effects)
         }
@@ -141,7 +141,7 @@ extension PullSession {
         }
         if error.code.domain == .couchbaseLite, leaveOutTold(key) { return fetchNext(key, &effects) }
         let isDenied = [.notFound, .httpNotFound, .httpForbidden].contains(error.code)
-        if isDenied, takeAsListed(key, &effects) { return }
+        if isDenied, replaceByListed(key, &effects) { return }
         // One blob must not keep the checkpoint back, but a disk that is full or broken must.
         end(key, error, finishesSequence: error.code.domain == .couchbaseLite, &effects)
     }

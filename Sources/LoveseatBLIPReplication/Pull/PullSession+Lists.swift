@@ -82,7 +82,7 @@ extension PullSession {
     }
 
     /// The next list, if there is room for the revisions that it may ask for.
-    mutating func takeList() -> Int? {
+    mutating func dequeueList() -> Int? {
         guard let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
             let list = lists[number], hasRoom(for: list)
         else { return nil }
@@ -91,16 +91,16 @@ extension PullSession {
     }
 
     /// Says which entries of a list are wanted.
-    mutating func judge(_ number: Int, _ effects: inout SessionEffects) {
+    mutating func evaluateList(_ number: Int, _ effects: inout SessionEffects) {
         guard let list = lists[number] else { return impossible("list \(number) is not here") }
         defer { listBytes -= list.bytes }
         switch list.entries {
         case .changes(let changes):
-            let verdicts = effects.ask { try replica.judge(changes, from: peer) }
+            let verdicts = effects.ask { try replica.evaluate(changes, from: peer) }
             lists[number] = nil
             if let verdicts { answer(list, changes, number, verdicts, &effects) }
         case .proposals(let proposals, let namesRevision):
-            let verdicts = effects.ask { try replica.judge(proposals, from: peer) }
+            let verdicts = effects.ask { try replica.evaluate(proposals, from: peer) }
             lists[number] = nil
             if let verdicts {
                 answer(list, proposals, verdicts, namesRevision: namesRevision, &effects)

@@ -121,7 +121,7 @@ struct PullSession {
     }
 
     /// Forgets the note about a document of which nothing is in flight any more.
-    mutating func settle(_ documentID: String) {
+    mutating func forgetIfDone(_ documentID: String) {
         // Few documents are noted, and another revision of one of them may still be on its way.
         guard outdated[ExactText(documentID)] != nil, !isComing(documentID), !isListed(documentID) else {
             return
@@ -138,9 +138,9 @@ struct PullSession {
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
         guard let message = NoRevisionMessage(message) else { return failUnnamed("norev") }
         let id = message.documentID
-        expectations.agreed.take(id)
-        defer { settle(id) }
-        guard let entry = expectations.key(of: message).flatMap({ expectations.meet($0) }) else {
+        expectations.agreed.remove(id)
+        defer { forgetIfDone(id) }
+        guard let entry = expectations.key(of: message).flatMap({ expectations.remove($0) }) else {
             // A peer may take back a revision that was not requested, or has arrived.
             if message.sequence == nil, expectations.contains(id) { failUnnamed("norev") }
             return
@@ -184,7 +184,7 @@ struct PullSession {
 
     /// Does everything that is possible without the peer.
     mutating func goOn(_ effects: inout SessionEffects) {
-        takeTurns(&effects)
+        assignTurns(&effects)
         storeIfDue(&effects)
     }
 
@@ -201,7 +201,7 @@ struct PullSession {
         unsent = DocumentSet(failed.filter(unsent.contains))
     }
 
-    mutating func takeMoved() -> [Moved] {
+    mutating func drainMoved() -> [Moved] {
         defer { moved = [] }
         return moved
     }
@@ -301,7 +301,7 @@ struct PullSession {
         if let error, finishesSequence {
             noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
         }
-        settle(entry.revision.documentID)
+        forgetIfDone(entry.revision.documentID)
         bufferedBytes -= entry.bytes
         if !entry.held.isEmpty { replica.releaseBlobs(entry.held) }
         if let request = entry.request {

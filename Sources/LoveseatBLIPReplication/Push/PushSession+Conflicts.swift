@@ -7,9 +7,9 @@ extension PushSession {
     // MARK: Hubs
 
     /// Handles a hub whose revision is another one than that on which the proposal is based.
-    mutating func meet(_ document: Outgoing, _ state: HubState, _ effects: inout SessionEffects) {
+    mutating func handleConflict(_ document: Outgoing, _ state: HubState, _ effects: inout SessionEffects) {
         let change = document.change
-        switch effects.ask({ try replica.meet(change, state) }) {
+        switch effects.ask({ try replica.reconcile(change, state) }) {
         case .isObsolete, .agrees: finish(document, synced: nil, &effects)
         case .offer(let ancestor):
             if countDisagreement(change) {
@@ -125,7 +125,7 @@ extension PushSession {
         // Most documents that change do not wait for the pull.
         guard let document = parked(id) else { return }
         document.stage = .offered
-        meet(document, .unknown, &effects)
+        handleConflict(document, .unknown, &effects)
     }
 
     /// Finishes a document that the peer took away and that was purged: its waiting change was not an edit.
@@ -156,14 +156,14 @@ extension PushSession {
     ) {
         do throws(ReplyError) {
             let (knowledge, current) = try TreeMessage.parse(tree)
-            hear(knowledge, current, document, parcel, &effects)
+            receive(knowledge, current, document, parcel, &effects)
         } catch {
             failure = LoveseatError(reply: error, "reading what the peer knows of \"\(document.id)\"")
         }
     }
 
     /// Stores the peer's tree. If the two sides still disagree, the document gets a new sequence and comes by the feed once more.
-    private mutating func hear(
+    private mutating func receive(
         _ knowledge: TreeKnowledge,
         _ current: RevisionID,
         _ document: Outgoing,
@@ -173,7 +173,7 @@ extension PushSession {
         let (id, change) = (document.id, document.change)
         let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
         let hearing = effects.ask {
-            try replica.hear(knowledge, of: id, current: current, takesContent: pulls)
+            try replica.merge(knowledge, of: id, current: current, takesContent: pulls)
         }
         switch hearing {
         case .agrees: agreed(id)

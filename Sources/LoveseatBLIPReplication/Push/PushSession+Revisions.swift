@@ -147,12 +147,12 @@ extension PushSession {
         else { return impossible("message \(number) was not sent, or is answered twice") }
         unansweredBytes -= parcel.bytes
         switch answer {
-        case .success(let message): taken(document, parcel, RevisionMessage.Answer(message), &effects)
+        case .success(let message): acknowledged(document, parcel, RevisionMessage.Answer(message), &effects)
         case .failure(let reply): refused(document, delivery, parcel, reply, &effects)
         }
     }
 
-    private mutating func taken(
+    private mutating func acknowledged(
         _ document: Outgoing,
         _ parcel: Parcel,
         _ answer: RevisionMessage.Answer,
@@ -203,7 +203,7 @@ extension PushSession {
             // A real passive peer says LiteCore/8 (replication.md §13.3).
             countDisagreement(change)
             document.change.remoteAncestor = delivery.known.first
-            meet(document, .unknown, &effects)
+            handleConflict(document, .unknown, &effects)
         } else if isProposing, !error.isFinalRefusal {
             fail(document, error, &effects)
         } else {

@@ -176,7 +176,7 @@ struct PushSession {
         progress.compared += UInt64(page.changes.count)
         var list: [Outgoing] = []
         for change in page.changes where isNews(change, isEcho) {
-            if let document = take(change, &effects) { list.append(document) }
+            if let document = register(change, &effects) { list.append(document) }
         }
         if !list.isEmpty { offer(list, &effects) }
         if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
@@ -203,7 +203,7 @@ struct PushSession {
     }
 
     /// Takes a change from the feed; returns its document if it is to be offered now.
-    private mutating func take(_ change: LocalChange, _ effects: inout SessionEffects) -> Outgoing? {
+    private mutating func register(_ change: LocalChange, _ effects: inout SessionEffects) -> Outgoing? {
         completed.remove(change.sequence)
         progress.total += UInt64(max(1, change.bodySize))
         let document = Outgoing(change)
@@ -276,11 +276,11 @@ struct PushSession {
             let message = try answer.get()
             if isProposing {
                 let answer = try ProposeChangesMessage.Answer(message, count: list.count)
-                heard(answer.receiver)
+                recordReceiver(answer.receiver)
                 for (document, item) in zip(list, answer.items) { proposalAnswered(document, item, &effects) }
             } else {
                 let answer = try ChangesMessage.Answer(message, count: list.count)
-                heard(answer.receiver)
+                recordReceiver(answer.receiver)
                 for (document, item) in zip(list, answer.items) {
                     switch item {
                     case .wanted(let known) where !document.change.takesAway: want(document, known: known)
@@ -295,7 +295,7 @@ struct PushSession {
     }
 
     /// A peer that took deltas once takes them for the rest of the session.
-    private mutating func heard(_ receiver: Receiver) {
+    private mutating func recordReceiver(_ receiver: Receiver) {
         let tookDeltas = self.receiver?.takesDeltas == true
         self.receiver = receiver
         if tookDeltas { self.receiver?.takesDeltas = true }
@@ -325,7 +325,7 @@ struct PushSession {
                 disagreements[ExactText(change.documentID), default: Disagreement()].copiedOnly =
                     change.revision
             }
-            meet(document, state, &effects)
+            handleConflict(document, state, &effects)
         case .refused(let status):
             let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
             guard !error.isFinalRefusal else {

@@ -38,13 +38,13 @@ actor PeerLines {
             waiting[number] = Task {
                 // The sleep fails when the peer has changed in the meantime, which cancels it.
                 guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
-                tell(line, of: number)
+                show(line, of: number)
             }
-        case .idle, .offline, .connecting: tell(line, of: number)
+        case .idle, .offline, .connecting: show(line, of: number)
         }
     }
 
-    private func tell(_ line: String, of number: Int) {
+    private func show(_ line: String, of number: Int) {
         if last.updateValue(line, forKey: number) != line { Output.remark("loveseat: \(line)") }
     }
 

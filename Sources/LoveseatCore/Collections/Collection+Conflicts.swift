@@ -42,8 +42,9 @@ extension Collection {
     public func resolveConflicts(of id: String, keeping revision: RevisionID) throws(LoveseatError)
         -> RevisionID
     {
-        do { return try settle(id, keeping: revision) } catch let error as LoveseatError { throw error } catch
-        {
+        do { return try resolveBranches(of: id, keeping: revision) } catch let error as LoveseatError {
+            throw error
+        } catch {
             throw LoveseatError(.unexpectedError, "\(error)")
         }
     }

@@ -145,7 +145,7 @@ public final class Database: Sendable {
     @available(*, noasync, message: "use `try await close()`, which blocks no thread")
     public func close() throws(LoveseatError) {
         try refuseInTransaction()
-        let services = takeServices()
+        let services = removeServices()
         if !services.isEmpty {
             let done = DispatchSemaphore(value: 0)
             Task.detached {
@@ -172,7 +172,7 @@ public final class Database: Sendable {
     private func ending(
         then finish: @escaping @Sendable (Result<Void, LoveseatError>) -> Result<Void, LoveseatError>
     ) async throws(LoveseatError) {
-        let services = takeServices()
+        let services = removeServices()
         let closing: @Sendable () -> Result<Void, LoveseatError> = { [self] in
             do throws(LoveseatError) { return .success(try leave()) } catch { return .failure(error) }
         }
@@ -360,7 +360,7 @@ public final class Database: Sendable {
     /// The replicators and listeners that run.
     var services: [any DatabaseService] { state.withLock { Array($0.services.values) } }
 
-    private func takeServices() -> [any DatabaseService] {
+    private func removeServices() -> [any DatabaseService] {
         state.withLock { state in
             let services = Array(state.services.values)
             state.services = [:]

@@ -52,7 +52,7 @@ package final class Mailbox: Sendable {
     }
 
     /// Returns everything that has arrived, which may be nothing; nil at the end.
-    package func takeMessages() throws(LoveseatError) -> [[UInt8]]? {
+    package func dequeueMessages() throws(LoveseatError) -> [[UInt8]]? {
         let (messages, wasFull, end) = state.withLock { state in
             defer { (state.messages, state.bytes) = ([], 0) }
             return (state.messages, state.bytes >= limit, state.end)
@@ -71,7 +71,7 @@ package final class Mailbox: Sendable {
     /// Waits for messages and returns all that have arrived; nil at the end. One reader at a time.
     package func receive() async throws(LoveseatError) -> [[UInt8]]? {
         while true {
-            let messages = try takeMessages()
+            let messages = try dequeueMessages()
             guard let messages, messages.isEmpty else { return messages }
             await waitForMessages()
         }
@@ -83,7 +83,7 @@ package final class Mailbox: Sendable {
     package func receiveUnlessCancelled() async throws -> [[UInt8]]? {
         try await withTaskCancellationHandler {
             while true {
-                let messages = try takeMessages()
+                let messages = try dequeueMessages()
                 guard let messages, messages.isEmpty else { return messages }
                 try Task.checkCancellation()
                 await waitForMessages(endsIfCancelled: true)

@@ -54,12 +54,12 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
         var isFinished = false
         var isCancelled = false
 
-        mutating func takeWaiters() -> [CheckedContinuation<Element?, Never>] {
+        mutating func removeWaiters() -> [CheckedContinuation<Element?, Never>] {
             defer { waiters = [] }
             return waiters
         }
 
-        mutating func takeElement(_ cost: (Element) -> Int) -> Element? {
+        mutating func dequeueElement(_ cost: (Element) -> Int) -> Element? {
             guard next < pending.count else { return nil }
             let element = pending[next]
             bytes -= cost(element)
@@ -110,7 +110,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
     package func finish() {
         let waiters = state.withLock { state in
             state.isFinished = true
-            return state.takeWaiters()
+            return state.removeWaiters()
         }
         for waiter in waiters { waiter.resume(returning: nil) }
     }
@@ -120,7 +120,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
             await withCheckedContinuation { continuation in
                 let (mustWait, element) = state.withLock { state -> (Bool, Element?) in
                     if state.isCancelled { return (false, nil) }
-                    if let element = state.takeElement(cost) { return (false, element) }
+                    if let element = state.dequeueElement(cost) { return (false, element) }
                     if state.isFinished { return (false, nil) }
                     state.waiters.append(continuation)
                     return (true, nil)
@@ -131,7 +131,7 @@ package final class FeedBuffer<Element: Sendable>: Sendable {
             let waiters = state.withLock { state in
                 state.isCancelled = true
                 state.pending = []
-                return state.takeWaiters()
+                return state.removeWaiters()
             }
             for waiter in waiters { waiter.resume(returning: nil) }
         }

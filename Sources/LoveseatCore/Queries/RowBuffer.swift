@@ -28,14 +28,14 @@ final class RowBuffer: Sendable {
         var error: (any Error)?
         var waiter: CheckedContinuation<[QueryRow], any Error>?
 
-        mutating func takeOpen() -> [QueryRow] {
+        mutating func drainOpen() -> [QueryRow] {
             defer { (open, openBytes) = ([], 0) }
             return open
         }
 
         /// The next rows; nil if there are none yet, or at the end.
-        mutating func take() throws -> [QueryRow]? {
-            guard first < chunks.count else { return open.isEmpty ? nil : takeOpen() }
+        mutating func dequeue() throws -> [QueryRow]? {
+            guard first < chunks.count else { return open.isEmpty ? nil : drainOpen() }
             let chunk = chunks[first]
             first += 1
             if first == chunks.count { (chunks, first) = ([], 0) }
@@ -48,7 +48,7 @@ final class RowBuffer: Sendable {
                     impossible("rows of a query are in a file that was never made")
                     throw RowCoding.damaged
                 }
-                return try RowCoding.decode(try spill.take(key), titles)
+                return try RowCoding.decode(try spill.remove(key), titles)
             }
         }
     }
@@ -69,7 +69,7 @@ final class RowBuffer: Sendable {
             state.openBytes += row.values.reduce(64) { $0 + $1.cost }
             if let waiter = state.waiter {
                 state.waiter = nil
-                return (waiter, state.takeOpen())
+                return (waiter, state.drainOpen())
             }
             if state.openBytes >= Self.chunkBytes { try close(&state) }
             return nil
@@ -79,7 +79,7 @@ final class RowBuffer: Sendable {
 
     private func close(_ state: inout State) throws {
         let cost = state.openBytes
-        let rows = state.takeOpen()
+        let rows = state.drainOpen()
         if state.keptBytes + cost <= Self.keptBytes {
             state.keptBytes += cost
             state.chunks.append(.kept(rows, cost: cost))
@@ -110,7 +110,7 @@ final class RowBuffer: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 let result: Result<[QueryRow], any Error>? = state.withLock { state in
                     do {
-                        if let rows = try state.take() { return .success(rows) }
+                        if let rows = try state.dequeue() { return .success(rows) }
                     } catch { return .failure(error) }
                     guard state.isFinished || state.waiter != nil else {
                         state.waiter = continuation
@@ -125,7 +125,7 @@ final class RowBuffer: Sendable {
         } onCancel: {
             state.withLock { state in
                 (state.chunks, state.first, state.spill) = ([], 0, nil)
-                _ = state.takeOpen()
+                _ = state.drainOpen()
             }
             finish(CancellationError())
         }
@@ -177,13 +177,13 @@ package enum RowCoding {
     /// - Throws: `ioError` for anything else, such as bytes that end early.
     package static func decode(_ bytes: [UInt8], _ titles: QueryTitles) throws(LoveseatError) -> [QueryRow] {
         var rest = bytes[...]
-        func take(_ count: Int) throws(LoveseatError) -> ArraySlice<UInt8> {
+        func read(_ count: Int) throws(LoveseatError) -> ArraySlice<UInt8> {
             guard count <= rest.count else { throw damaged }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
         func number() throws(LoveseatError) -> UInt64 {
-            let bytes = try take(8)
+            let bytes = try read(8)
             return bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
         }
         func value() throws(LoveseatError) -> ResultValue {
@@ -194,8 +194,8 @@ package enum RowCoding {
             case 2, 3: return .boolean(kind == 3)
             case 4: return .integer(Int64(bitPattern: try number()))
             case 5: return .double(Double(bitPattern: try number()))
-            case 6: return .string(String(decoding: try take(Int(clamping: number())), as: UTF8.self))
-            case 7: return .json(JSONText(trusted: Array(try take(Int(clamping: number())))))
+            case 6: return .string(String(decoding: try read(Int(clamping: number())), as: UTF8.self))
+            case 7: return .json(JSONText(trusted: Array(try read(Int(clamping: number())))))
             default: throw damaged
             }
         }

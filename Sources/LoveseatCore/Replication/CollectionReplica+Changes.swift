@@ -225,7 +225,7 @@ extension CollectionReplica {
         return rule?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
     }
 
-    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
+    package func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
         try source.asking { try verdicts(changes, from: peer) }
@@ -309,7 +309,7 @@ extension CollectionReplica {
         ledger.mark(marks.lazy.map(\.documentID))
     }
 
-    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
+    package func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
         try source.asking {

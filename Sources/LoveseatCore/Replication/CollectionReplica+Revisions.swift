@@ -20,7 +20,7 @@ extension CollectionReplica {
     }
 
     private func read(_ request: RevisionRequest, _ view: StoreReadTransaction) throws -> OutgoingRevision {
-        let kept = source.recent.take(request, of: collection)
+        let kept = source.recent.remove(request, of: collection)
         guard let record = try kept ?? view.record(request.documentID, in: collection) else {
             return .missing
         }
@@ -244,34 +244,34 @@ extension CollectionReplica {
         }
     }
 
-    package func hear(
+    package func merge(
         _ knowledge: TreeKnowledge,
         of id: String,
         current: RevisionID,
         takesContent: Bool
-    ) throws(LoveseatError) -> Hearing {
+    ) throws(LoveseatError) -> MergeOutcome {
         let told = admitted(knowledge, of: id, takesContent: takesContent)
-        return try source.asking { try hear(told, current: current, of: id, pulls: takesContent) }
+        return try source.asking { try merge(told, current: current, of: id, pulls: takesContent) }
     }
 
     /// Stores the tree of a peer with another current revision.
-    private func hear(
+    private func merge(
         _ knowledge: TreeKnowledge,
         current: RevisionID,
         of id: String,
         pulls: Bool
-    ) throws -> Hearing {
+    ) throws -> MergeOutcome {
         guard let remote else { return .agrees }
-        let hearing: Hearing = try marking { transaction in
+        let outcome: MergeOutcome = try marking { transaction in
             do {
-                let hearing = try transaction.hear(
+                let outcome = try transaction.merge(
                     knowledge,
                     current: current,
                     of: id,
                     remote: remote,
                     in: collection
                 )
-                guard hearing == false else { return .agrees }
+                guard outcome == false else { return .agrees }
                 let record = try transaction.record(id, in: collection)
                 guard try record?.remoteAncestor(remote) != current else { return .disagrees }
                 let theirs = RevisionTree(nodes: knowledge.nodes, remotes: [:])
@@ -288,14 +288,14 @@ extension CollectionReplica {
             }
         }
         ledger.mark([id])
-        return hearing
+        return outcome
     }
 
-    package func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
-        try source.asking { try meeting(change, state) }
+    package func reconcile(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Reconciliation {
+        try source.asking { try reconciliation(change, state) }
     }
 
-    private func meeting(_ change: LocalChange, _ state: HubState) throws -> Meeting {
+    private func reconciliation(_ change: LocalChange, _ state: HubState) throws -> Reconciliation {
         guard let remote else { return .waits(isMarked: true) }
         return try marking { transaction in
             guard let record = try transaction.record(change.documentID, in: collection),

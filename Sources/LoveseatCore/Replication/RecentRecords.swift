@@ -36,7 +36,7 @@ struct RecentRecords {
         young[key] = isKept ? record : nil
     }
 
-    mutating func take(_ request: RevisionRequest, of collection: CollectionHandle) -> DocumentRecord? {
+    mutating func remove(_ request: RevisionRequest, of collection: CollectionHandle) -> DocumentRecord? {
         let key = Key(collection: collection.number, documentID: ExactText(request.documentID))
         let found = young.removeValue(forKey: key) ?? old.removeValue(forKey: key)
         return found?.revision == request.revision && request.known.isEmpty ? found : nil

@@ -39,7 +39,7 @@ package final class SpillFile: BodySpill {
         }
     }
 
-    package func take(_ key: UInt64) throws -> [UInt8] {
+    package func remove(_ key: UInt64) throws -> [UInt8] {
         guard let found = pieces[key], let file = descriptor else { return [] }
         defer { drop(key) }
         var failure: (any Error)?

@@ -33,7 +33,7 @@ package final class ConflictWorker: Sendable {
     package func resolve(_ notice: ConflictNotice) async -> LoveseatError? {
         let outcome: LoveseatError?? = await limit.run { [self] in
             do {
-                try await settle(notice)
+                try await attempt(notice)
                 return nil
             } catch { return LoveseatError(storage: error) }
         }
@@ -46,7 +46,7 @@ package final class ConflictWorker: Sendable {
         return outcome
     }
 
-    private func settle(_ notice: ConflictNotice) async throws {
+    private func attempt(_ notice: ConflictNotice) async throws {
         let key = Key(collection: notice.collection, documentID: notice.documentID)
         let entry = config.collections[notice.collection]
         var resolution = ConflictResolution(
@@ -135,10 +135,10 @@ enum Deadline {
     ) async throws -> T {
         let outcome = Outcome<T>()
         let task = runtime.task {
-            do { outcome.settle(.success(try await work())) } catch { outcome.settle(.failure(error)) }
+            do { outcome.finish(.success(try await work())) } catch { outcome.finish(.failure(error)) }
         }
         let timer = runtime.task(after: .seconds(seconds)) {
-            outcome.settle(.failure(Passed()))
+            outcome.finish(.failure(Passed()))
             task.cancel()
         }
         defer { timer.cancel() }
@@ -153,7 +153,7 @@ enum Deadline {
 
         private let state = Mutex(State())
 
-        func settle(_ result: Result<T, any Error>) {
+        func finish(_ result: Result<T, any Error>) {
             let waiter = state.withLock { state -> CheckedContinuation<T, any Error>? in
                 guard state.result == nil else { return nil }
                 state.result = result

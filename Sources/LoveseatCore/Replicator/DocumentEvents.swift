@@ -25,10 +25,10 @@ final class DocumentEvents: Sendable {
     func add(_ document: ReplicatedDocument, isPush: Bool) {
         let (ready, mustSetTimer) = state.withLock { state -> ([DocumentReplication], Bool) in
             var ready: [DocumentReplication] = []
-            if state.isPush != isPush, let batch = Self.takeBatch(&state) { ready.append(batch) }
+            if state.isPush != isPush, let batch = Self.dequeueBatch(&state) { ready.append(batch) }
             state.isPush = isPush
             state.documents.append(document)
-            if state.documents.count >= Self.maximumBatch, let batch = Self.takeBatch(&state) {
+            if state.documents.count >= Self.maximumBatch, let batch = Self.dequeueBatch(&state) {
                 ready.append(batch)
             }
             let mustSetTimer = !state.documents.isEmpty && !state.timerIsSet
@@ -43,12 +43,12 @@ final class DocumentEvents: Sendable {
     func flush() {
         let batch = state.withLock { state in
             state.timerIsSet = false
-            return Self.takeBatch(&state)
+            return Self.dequeueBatch(&state)
         }
         if let batch { deliver(batch) }
     }
 
-    private static func takeBatch(_ state: inout State) -> DocumentReplication? {
+    private static func dequeueBatch(_ state: inout State) -> DocumentReplication? {
         guard !state.documents.isEmpty else { return nil }
         defer { state.documents = [] }
         return DocumentReplication(isPush: state.isPush, documents: state.documents)

@@ -114,7 +114,7 @@ extension Replicator {
                 }
                 // Other reports are about a connection that the app did not open.
                 guard let moved = report.moved(to: index) else { return }
-                self?.heard(moved, events, setup)
+                self?.received(moved, events, setup)
             }
             return ReplicationRequest.Work(
                 plan: setup.fetchingPlan(notice),

@@ -130,7 +130,7 @@ extension Replicator {
         hooks.notify = { [weak self] in self?.notify($0) }
         hooks.resolve = { await worker.resolve($0) }
         hooks.fetch = { [weak self] in await self?.fetch($0, setup, worker, events) ?? false }
-        hooks.report = { [weak self] in self?.heard($0, events, setup) }
+        hooks.report = { [weak self] in self?.received($0, events, setup) }
         return ReplicationRequest.Work(
             plan: plan,
             store: setup.store,
@@ -140,7 +140,7 @@ extension Replicator {
         )
     }
 
-    func heard(
+    func received(
         _ report: ReplicationReport,
         _ events: DocumentEvents,
         _ setup: ReplicationSetup

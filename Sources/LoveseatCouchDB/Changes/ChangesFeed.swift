@@ -37,7 +37,7 @@ struct ChangesFeed: Sendable {
             guard view.contains(entry.handle) else { throw CouchDBError.noDatabase }
             var bytes = 0
             var seen = 0
-            func take(_ record: DocumentRecord) throws -> Bool {
+            func add(_ record: DocumentRecord) throws -> Bool {
                 guard records.count < min(limit, Self.pageRows), bytes < Self.pageBytes, seen < 20_000
                 else {
                     page.isLast = false
@@ -51,12 +51,12 @@ struct ChangesFeed: Sendable {
                 return true
             }
             if request.isDescending {
-                try view.changesBackwards(in: entry.handle, before: position, visit: take)
+                try view.changesBackwards(in: entry.handle, before: position, visit: add)
             } else {
                 // Each row is read as it is at that moment. A change that is saved after this comes with the next page, even if this page
                 // shows it already.
                 let last = try view.lastSequence(entry.handle)
-                try view.changes(in: entry.handle, since: position, visit: take)
+                try view.changes(in: entry.handle, since: position, visit: add)
                 if page.isLast { page.through = max(page.through, last) }
             }
         }

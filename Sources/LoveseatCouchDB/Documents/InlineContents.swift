@@ -57,7 +57,7 @@ final class InlineContents {
         guard UInt64(size + bytes.count) <= limit else {
             throw CouchDBError(413, "too_large", "the attachments are larger than \(limit) bytes")
         }
-        try budget.take(bytes.count)
+        try budget.reserve(bytes.count)
         size += bytes.count
         let writer = try open ?? blobs.writer()
         open = writer

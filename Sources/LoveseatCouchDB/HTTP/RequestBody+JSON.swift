@@ -13,7 +13,7 @@ final class BodyBudget: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    func take(_ count: Int) throws(CouchDBError) {
+    func reserve(_ count: Int) throws(CouchDBError) {
         let isFull = used.withLock { used in
             guard used + count <= limit else { return true }
             used += count
@@ -66,7 +66,7 @@ extension CouchDBServer {
                         }
                     }
                 }
-                try budget.take(bytes.count - before)
+                try budget.reserve(bytes.count - before)
                 taken += bytes.count - before
             }
         }

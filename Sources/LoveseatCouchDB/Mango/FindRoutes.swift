@@ -159,7 +159,7 @@ struct Finding: Sendable {
                 let records = try entry.store.readRows { view in
                     try ids.compactMap { try view.record($0, in: entry.handle) }
                 }
-                try judge(records, &found)
+                try match(records, &found)
             }
         } else {
             try await scan(&found)
@@ -188,7 +188,7 @@ struct Finding: Sendable {
                     return true
                 }
             }
-            try judge(records, &found)
+            try match(records, &found)
             // A page that is not full is the last one.
             guard records.count == listing.limit, let last = records.last else { return }
             if !isSorted, found.bookmarks.count >= wanted { return }
@@ -220,7 +220,7 @@ struct Finding: Sendable {
         return ids.sorted
     }
 
-    private func judge(_ records: [DocumentRecord], _ found: inout Found) throws {
+    private func match(_ records: [DocumentRecord], _ found: inout Found) throws {
         let entry = entry.renewed()
         for record in try entry.visible(records) where !record.id.beginsExactly(with: "_design/") {
             if !isSorted, found.bookmarks.count >= wanted { return }

@@ -63,7 +63,7 @@ final class CouchDBServer: Sendable {
     let uuid: String
     /// The name of the header that says which start of the listener answers.
     static let startHeader = "Loveseat-Start"
-    /// Another text at each start of the listener. What a client was told before a start may have been lost with the power.
+    /// Another text at each start of the listener. Answers to clients before a start may have been lost with the power.
     let start = (0..<16).map { _ in UInt8.random(in: 0...255) }.hexadecimalText
 
     init(

@@ -98,7 +98,7 @@ package struct InlineContentScanner {
                 at = end
                 let isComplete = place == .between
                 if held.count > Self.shortest + (isComplete ? 1 : 0) {
-                    try takeOut(&text, content)
+                    try extract(&text, content)
                 } else if isComplete {
                     text += held
                     held.removeAll(keepingCapacity: true)
@@ -166,7 +166,7 @@ package struct InlineContentScanner {
     // MARK: Content
 
     /// Takes out what is held: a long content as far as it came, perhaps with its closing quote.
-    private mutating func takeOut(_ text: inout [UInt8], _ content: (Content) throws -> Void) rethrows {
+    private mutating func extract(_ text: inout [UInt8], _ content: (Content) throws -> Void) rethrows {
         place = .longContent
         escape = nil
         let beginning = held

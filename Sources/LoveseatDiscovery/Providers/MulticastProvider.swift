@@ -79,7 +79,7 @@ package final class MulticastProvider: DiscoveryProvider, @unchecked Sendable {
         let now = Self.now
         let result = body(&node, now)
         node.advance(to: now)
-        for effect in node.takeEffects() {
+        for effect in node.drainEffects() {
             switch effect {
             case .multicast(let bytes, let link): send(bytes, link, nil, MulticastNode.port)
             case .unicast(let bytes, let address, let port, let link): send(bytes, link, address, port)

@@ -1,7 +1,7 @@
 /// Multicast DNS and service discovery of one host (RFC 6762, RFC 6763): it publishes services, and finds those of others.
 ///
 /// It is a value without sockets and clock. Datagrams and the time, in milliseconds of a clock that never jumps, go in; datagrams to send
-/// and events come out of ``takeEffects()``. Call ``advance(to:)`` at ``deadline``.
+/// and events come out of ``drainEffects()``. Call ``advance(to:)`` at ``deadline``.
 package struct MulticastNode {
     package static let port: UInt16 = 5_353
     /// The longest datagram that is sent, in bytes.
@@ -106,7 +106,7 @@ package struct MulticastNode {
     package var host: String { hostName.description }
 
     /// Takes what is to be done.
-    package mutating func takeEffects() -> [Effect] {
+    package mutating func drainEffects() -> [Effect] {
         defer { effects = [] }
         return effects
     }

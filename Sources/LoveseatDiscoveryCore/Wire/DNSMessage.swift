@@ -57,7 +57,7 @@ package struct DNSMessage: Hashable, Sendable {
 
         mutating func word() throws(Malformed) -> UInt16 { UInt16(try byte()) << 8 | UInt16(try byte()) }
 
-        mutating func take(_ count: Int) throws(Malformed) -> [UInt8] {
+        mutating func read(_ count: Int) throws(Malformed) -> [UInt8] {
             guard count <= bytes.count - position else { throw .truncated }
             defer { position += count }
             return Array(bytes[position..<position + count])
@@ -80,7 +80,7 @@ package struct DNSMessage: Hashable, Sendable {
                 case 0:
                     size += Int(length) + 1
                     guard size <= 255 else { throw .badName }
-                    labels.append(try take(Int(length)))
+                    labels.append(try read(Int(length)))
                 case 3:
                     let target = Int(length & 0x3F) << 8 | Int(try byte())
                     end = end ?? position
@@ -114,15 +114,15 @@ package struct DNSMessage: Hashable, Sendable {
 
         private mutating func data(_ type: UInt16, _ length: Int) throws(Malformed) -> DNSData {
             switch type {
-            case DNSType.a where length == 4: return .a(try take(4))
-            case DNSType.aaaa where length == 16: return .aaaa(try take(16))
+            case DNSType.a where length == 4: return .a(try read(4))
+            case DNSType.aaaa where length == 16: return .aaaa(try read(16))
             case DNSType.a, DNSType.aaaa: throw .badRecord
             case DNSType.ptr: return .ptr(try name())
-            case DNSType.txt: return .txt(try take(length))
+            case DNSType.txt: return .txt(try read(length))
             case DNSType.srv:
                 let (priority, weight, port) = (try word(), try word(), try word())
                 return .srv(priority: priority, weight: weight, port: port, target: try name())
-            default: return .other(type: type, try take(length))
+            default: return .other(type: type, try read(length))
             }
         }
     }

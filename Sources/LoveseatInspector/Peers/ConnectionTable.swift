@@ -44,7 +44,7 @@ package struct ConnectionTable: Sendable {
     package init(past: JSONValue?) { self.past = PastPeers(past) }
 
     /// Whether ``past`` has changed since the last call.
-    package mutating func takePastChange() -> JSONValue? { past.takeChange() }
+    package mutating func drainPastChange() -> JSONValue? { past.drainChange() }
 
     /// Adds what was seen of a connection.
     package mutating func update(_ sighting: PeerSighting, at now: Int64) {

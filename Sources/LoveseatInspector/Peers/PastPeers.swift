@@ -65,7 +65,7 @@ struct PastPeers: Sendable {
     }
 
     /// The peers as JSON if they have changed since the last call.
-    mutating func takeChange() -> JSONValue? {
+    mutating func drainChange() -> JSONValue? {
         guard hasChanged else { return nil }
         hasChanged = false
         return json

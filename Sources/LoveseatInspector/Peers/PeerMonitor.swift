@@ -139,7 +139,7 @@ package final class PeerMonitor: Sendable {
 
     private func record() {
         // No peer has come or gone since the last record.
-        guard let past = table.withLock({ $0.takePastChange() }) else { return }
+        guard let past = table.withLock({ $0.drainPastChange() }) else { return }
         // The record is for people: nothing depends on it.
         try? database.recordPeers(past)
     }

@@ -215,7 +215,7 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
     }
 
     /// Moves on only when the item was decoded, so that a caller may try another type.
-    private mutating func take<T>(_ read: (ElementDecoder) throws -> T) throws -> T {
+    private mutating func decodeNext<T>(_ read: (ElementDecoder) throws -> T) throws -> T {
         let value = try read(try peek())
         currentIndex += 1
         return value
@@ -226,22 +226,22 @@ private struct UnkeyedElements: UnkeyedDecodingContainer {
         currentIndex += 1
         return true
     }
-    mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try take { try $0.decode(type) } }
-    mutating func decode(_ type: Bool.Type) throws -> Bool { try take { try $0.decode(type) } }
-    mutating func decode(_ type: String.Type) throws -> String { try take { try $0.decode(type) } }
-    mutating func decode(_ type: Double.Type) throws -> Double { try take { try $0.decode(type) } }
-    mutating func decode(_ type: Float.Type) throws -> Float { try take { try $0.decode(type) } }
-    mutating func decode(_ type: Int128.Type) throws -> Int128 { try take { try $0.decode(type) } }
-    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try take { try $0.decode(type) } }
+    mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try decodeNext { try $0.decode(type) } }
+    mutating func decode(_ type: Bool.Type) throws -> Bool { try decodeNext { try $0.decode(type) } }
+    mutating func decode(_ type: String.Type) throws -> String { try decodeNext { try $0.decode(type) } }
+    mutating func decode(_ type: Double.Type) throws -> Double { try decodeNext { try $0.decode(type) } }
+    mutating func decode(_ type: Float.Type) throws -> Float { try decodeNext { try $0.decode(type) } }
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try decodeNext { try $0.decode(type) } }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try decodeNext { try $0.decode(type) } }
     mutating func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type
     ) throws -> KeyedDecodingContainer<Nested> {
-        try take { try $0.container(keyedBy: type) }
+        try decodeNext { try $0.container(keyedBy: type) }
     }
     mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        try take { try $0.unkeyedContainer() }
+        try decodeNext { try $0.unkeyedContainer() }
     }
-    mutating func superDecoder() throws -> any Decoder { try take { $0 } }
+    mutating func superDecoder() throws -> any Decoder { try decodeNext { $0 } }
 }
 
 /// The position of an array's item in the path of an error, written as Foundation's coders do.

@@ -128,7 +128,7 @@ extension RevisionTree {
     /// Adds the knowledge of a peer that has another current revision.
     ///
     /// - Returns: whether the two agree now. They do not if the peer's revision has no body here: a pull brings it.
-    package mutating func hear(
+    package mutating func merge(
         _ knowledge: TreeKnowledge,
         current theirs: RevisionID,
         remote: Remote,

@@ -162,7 +162,7 @@ extension RevisionTree {
             addCopies(copies)
         } else {
             guard let copies = input.popRecognisedCopies() else { return nil }
-            if !copies.isEmpty { takeForEdits(copies) }
+            if !copies.isEmpty { treatAsEdits(copies) }
         }
         if version <= Self.version { return }
         guard let forgetful = input.popCompact(), forgetful <= nodes.count else { return nil }
@@ -176,7 +176,7 @@ extension RevisionTree {
 
     /// Turns the copies that an older version recognised into edits, with their originals. Revisions that become candidates only by that
     /// stay superseded.
-    private mutating func takeForEdits(_ recognised: [RevisionID: Set<RevisionID>]) {
+    private mutating func treatAsEdits(_ recognised: [RevisionID: Set<RevisionID>]) {
         for (id, originals) in recognised { copies[id] = originals.max() }
         let before = Set(candidates.map(\.node.id))
         closed = Set(closed.map(original))

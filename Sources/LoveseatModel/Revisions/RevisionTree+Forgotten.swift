@@ -38,7 +38,7 @@ extension RevisionTree {
         guard let index = nodes.index(forKey: id) else { return }
         nodes.values[index].parent = parent
         if nodes.values[index].forgotten.isEmpty { return }
-        let below = nodes.values[index].takeFingerprints(below: parent)
+        let below = nodes.values[index].removeFingerprints(below: parent)
         if nodes[parent]?.forgotten.isEmpty == true { nodes[parent]?.forgotten = below }
     }
 }
@@ -71,7 +71,7 @@ extension RevisionTree.Node {
     /// Removes the fingerprints of the parent and of the revisions below it.
     ///
     /// - Returns: those of the revisions below it.
-    fileprivate mutating func takeFingerprints(below parent: RevisionID) -> [UInt32] {
+    fileprivate mutating func removeFingerprints(below parent: RevisionID) -> [UInt32] {
         guard parent.generation < id.generation else { return [] }
         let distance = Int(id.generation - parent.generation) - 1
         defer { forgotten = Array(forgotten.prefix(distance)) }

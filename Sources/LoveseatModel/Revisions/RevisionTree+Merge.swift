@@ -98,7 +98,7 @@ extension RevisionTree {
     }
 
     /// Whether this tree has more knowledge, or other knowledge, than another tree of the same document.
-    package func tells(moreThan other: RevisionTree) -> Bool {
+    package func hasMoreKnowledge(than other: RevisionTree) -> Bool {
         guard isTold, closed != other.closed || copies != other.copies || !hasSameLines(as: other) else {
             return false
         }

@@ -28,7 +28,7 @@ extension RevisionTree {
     /// Settles the conflict between the current revision and a pending one.
     ///
     /// `peer`: the kind of peer from which the pending one came. `make`: names a new revision.
-    package mutating func settle(
+    package mutating func resolve(
         _ pending: RevisionID,
         _ verdict: Verdict,
         from peer: PeerKind,
@@ -99,7 +99,7 @@ extension RevisionTree {
     ///
     /// `leaf`: the leaf that is kept. `edit`: the content to put on top of it; nil for its own.
     /// - Returns: the revision that was made; nil if there was nothing to decide.
-    package mutating func settle(
+    package mutating func resolve(
         keeping leaf: RevisionID,
         edit: JSONText?,
         by policy: TreePolicy,

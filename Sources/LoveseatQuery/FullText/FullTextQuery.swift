@@ -45,7 +45,7 @@ package struct FullTextQuery {
     }
 
     /// Reads an operator in capitals.
-    private mutating func take(_ word: String) -> Bool {
+    private mutating func consume(_ word: String) -> Bool {
         skipSpace()
         let end = position + word.count
         guard end <= text.count, String(text[position..<end]) == word else { return false }
@@ -58,7 +58,7 @@ package struct FullTextQuery {
 
     private var isAtOperator: Bool {
         var copy = self
-        return copy.take("OR") || copy.take("AND") || copy.take("NOT")
+        return copy.consume("OR") || copy.consume("AND") || copy.consume("NOT")
     }
 
     private func joined(_ one: String?, _ other: String?, _ name: String) -> String? {
@@ -72,7 +72,7 @@ package struct FullTextQuery {
         defer { depth -= 1 }
         guard depth < 12 else { throw malformed() }
         var result = try conjunction()
-        while take("OR") {
+        while consume("OR") {
             guard hasOperand else { throw malformed() }
             result = joined(result, try conjunction(), "OR")
         }
@@ -88,7 +88,7 @@ package struct FullTextQuery {
     private mutating func conjunction() throws(QueryRunError) -> String? {
         var result = try difference()
         while true {
-            if take("AND") {
+            if consume("AND") {
                 guard hasOperand else { throw malformed() }
             } else if !hasOperand {
                 return result
@@ -100,7 +100,7 @@ package struct FullTextQuery {
     private mutating func difference() throws(QueryRunError) -> String? {
         if isAtOperator { throw malformed() }
         var result = try operand()
-        while take("NOT") {
+        while consume("NOT") {
             guard hasOperand else { throw malformed() }
             let other = try operand()
             result = result.flatMap { one in other.map { "(\(one) NOT \($0))" } ?? one }

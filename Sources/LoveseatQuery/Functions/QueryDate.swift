@@ -21,16 +21,16 @@ struct QueryDate: Sendable {
         var reader = Reader(bytes: Array(text.utf8))
         if reader.isDate {
             // A year before 0 is read too, although nothing else about it is specified.
-            let era = reader.take("-") ? -1 : 1
-            guard let year = reader.digits(4).map({ $0 * era }), reader.take("-"),
-                let month = reader.digits(2), reader.take("-"),
+            let era = reader.consume("-") ? -1 : 1
+            guard let year = reader.digits(4).map({ $0 * era }), reader.consume("-"),
+                let month = reader.digits(2), reader.consume("-"),
                 let day = reader.digits(2), (1...12).contains(month),
                 (1...GregorianCalendar.days(year, month)).contains(day)
             else { return nil }
             (self.year, self.month, self.day) = (year, month, day)
             hasDate = true
             let separator = reader.next
-            if reader.take("T") {
+            if reader.consume("T") {
                 guard time(&reader) else { return nil }
                 self.separator = UInt8(ascii: "T")
             } else if separator == UInt8(ascii: " ") {
@@ -48,16 +48,16 @@ struct QueryDate: Sendable {
     }
 
     private mutating func time(_ reader: inout Reader) -> Bool {
-        guard let hour = reader.digits(2), hour <= 24, reader.take(":"), let minute = reader.digits(2),
+        guard let hour = reader.digits(2), hour <= 24, reader.consume(":"), let minute = reader.digits(2),
             minute < 60
         else {
             return false
         }
         var milliseconds = Int64(hour * 60 + minute) * 60_000
-        if reader.take(":") {
+        if reader.consume(":") {
             guard let second = reader.digits(2), second < 60 else { return false }
             milliseconds += Int64(second) * 1000
-            if reader.take(".") {
+            if reader.consume(".") {
                 guard let fraction = reader.fraction() else { return false }
                 milliseconds += Int64((fraction * 1000).rounded())
             }
@@ -66,11 +66,11 @@ struct QueryDate: Sendable {
         hasTime = true
         let mark = reader.position
         reader.skipBlanks()
-        if reader.take("Z") || reader.take("z") {
+        if reader.consume("Z") || reader.consume("z") {
             offset = 0
         } else if let sign = reader.sign() {
             guard let hours = reader.digits(2), hours <= 14 else { return false }
-            _ = reader.take(":")
+            _ = reader.consume(":")
             guard let minutes = reader.digits(2), minutes < 60 else { return false }
             offset = sign * (hours * 60 + minutes)
         } else {
@@ -89,13 +89,13 @@ struct QueryDate: Sendable {
             return bytes.count > year && bytes[year] == UInt8(ascii: "-")
         }
 
-        mutating func take(_ character: Unicode.Scalar) -> Bool {
+        mutating func consume(_ character: Unicode.Scalar) -> Bool {
             guard next == UInt8(ascii: character) else { return false }
             position += 1
             return true
         }
 
-        mutating func sign() -> Int? { take("+") ? 1 : take("-") ? -1 : nil }
+        mutating func sign() -> Int? { consume("+") ? 1 : consume("-") ? -1 : nil }
 
         mutating func skipBlanks() { while next == UInt8(ascii: " ") { position += 1 } }
 

@@ -52,7 +52,7 @@ struct QueryCursor {
     mutating func advance(_ count: Int = 1) { position += count }
 
     /// Reads a sign, with the white space behind it. A quiet one is not named in the message.
-    mutating func take(_ sign: StaticString, quietly: Bool = false) -> Bool {
+    mutating func consume(_ sign: StaticString, quietly: Bool = false) -> Bool {
         let count = sign.utf8CodeUnitCount
         let fits =
             position + count <= text.count
@@ -108,7 +108,7 @@ struct QueryCursor {
     }
 
     /// Reads a keyword, with the white space behind it.
-    mutating func take(keyword: String) -> Bool {
+    mutating func consume(keyword: String) -> Bool {
         guard let word = word(), word.utf8.count == keyword.utf8.count, word.uppercased() == keyword else {
             expect(keyword)
             return false

@@ -7,7 +7,7 @@ extension QueryParser {
         nested { parser in
             let start = parser.cursor.position
             guard let item = parser.disjunction() else { return nil }
-            guard parser.cursor.take(keyword: "COLLATE") else { return item }
+            guard parser.cursor.consume(keyword: "COLLATE") else { return item }
             guard let collation = parser.collation() else { return nil }
             return parser.checked(parser.node(.collated(item, collation), at: start))
         }
@@ -15,10 +15,10 @@ extension QueryParser {
 
     mutating func collation() -> TextCollation? {
         var collation = TextCollation()
-        if cursor.take("(") {
+        if cursor.consume("(") {
             repeat {
                 guard collationOption(&collation) else { return nil }
-            } while !cursor.take(")")
+            } while !cursor.consume(")")
             return collation
         }
         return collationOption(&collation) ? collation : nil
@@ -50,31 +50,31 @@ extension QueryParser {
     mutating func disjunction() -> QueryExpression? {
         let start = cursor.position
         guard let first = conjunction() else { return nil }
-        guard cursor.take(keyword: "OR") else { return first }
+        guard cursor.consume(keyword: "OR") else { return first }
         var items = [first]
         repeat {
             guard let item = conjunction() else { return nil }
             items.append(item)
-        } while cursor.take(keyword: "OR")
+        } while cursor.consume(keyword: "OR")
         return checked(node(.or(items), at: start))
     }
 
     mutating func conjunction() -> QueryExpression? {
         let start = cursor.position
         guard let first = negation() else { return nil }
-        guard cursor.take(keyword: "AND") else { return first }
+        guard cursor.consume(keyword: "AND") else { return first }
         var items = [first]
         repeat {
             guard let item = negation() else { return nil }
             items.append(item)
-        } while cursor.take(keyword: "AND")
+        } while cursor.consume(keyword: "AND")
         return checked(node(.and(items), at: start))
     }
 
     mutating func negation() -> QueryExpression? {
         let start = cursor.position
         guard cursor.isAt(keyword: "NOT") else { return equality() }
-        _ = cursor.take(keyword: "NOT")
+        _ = cursor.consume(keyword: "NOT")
         guard let item = nested({ $0.negation() }) else { return nil }
         return checked(node(.unary(.not, item), at: start))
     }
@@ -98,26 +98,26 @@ extension QueryParser {
     /// `IS MISSING`, `IN`, `LIKE` and `BETWEEN`; nil, with nothing read, if none of these is here.
     mutating func test(of value: QueryExpression, at start: Int) -> QueryExpression? {
         let mark = cursor.position
-        if cursor.take(keyword: "IS") {
-            let isNegated = cursor.take(keyword: "NOT")
+        if cursor.consume(keyword: "IS") {
+            let isNegated = cursor.consume(keyword: "NOT")
             for (word, test) in [
                 ("NULL", QueryExpression.Test.null), ("MISSING", .missing), ("VALUED", .valued),
             ]
-            where cursor.take(keyword: word) {
+            where cursor.consume(keyword: word) {
                 return node(.test(value, test, isNegated: isNegated), at: start)
             }
             cursor.rewind(to: mark)
             return nil
         }
-        let isNegated = cursor.take(keyword: "NOT")
-        if isNegated, cursor.take(keyword: "NULL") {
+        let isNegated = cursor.consume(keyword: "NOT")
+        if isNegated, cursor.consume(keyword: "NULL") {
             return node(.test(value, .null, isNegated: true), at: start)
         }
-        if cursor.take(keyword: "IN"), let items = list() {
+        if cursor.consume(keyword: "IN"), let items = list() {
             return node(.contained(value, items, isNegated: isNegated), at: start)
-        } else if cursor.take(keyword: "LIKE"), let pattern = comparison() {
+        } else if cursor.consume(keyword: "LIKE"), let pattern = comparison() {
             return node(.like(value, pattern: pattern, isNegated: isNegated), at: start)
-        } else if cursor.take(keyword: "BETWEEN"), let low = comparison(), cursor.take(keyword: "AND"),
+        } else if cursor.consume(keyword: "BETWEEN"), let low = comparison(), cursor.consume(keyword: "AND"),
             let high = comparison()
         {
             return node(.between(value, low, high, isNegated: isNegated), at: start)
@@ -128,26 +128,26 @@ extension QueryParser {
 
     /// A list in parentheses, which may be empty, or in brackets.
     mutating func list() -> [QueryExpression]? {
-        if cursor.take("(") { return items(until: ")") }
-        if cursor.take("[") { return items(until: "]") }
+        if cursor.consume("(") { return items(until: ")") }
+        if cursor.consume("[") { return items(until: "]") }
         return nil
     }
 
     mutating func items(until end: StaticString) -> [QueryExpression]? {
-        if cursor.take(end) { return [] }
+        if cursor.consume(end) { return [] }
         var items: [QueryExpression] = []
         repeat {
             guard let item = expression() else { return nil }
             items.append(item)
-        } while cursor.take(",")
-        return cursor.take(end) ? items : nil
+        } while cursor.consume(",")
+        return cursor.consume(end) ? items : nil
     }
 
     mutating func equalityOperator() -> QueryExpression.BinaryOperator? {
-        if cursor.take("==") || cursor.take("=") { return .equal }
-        if cursor.take("!=") || cursor.take("<>") { return .notEqual }
-        guard cursor.take(keyword: "IS") else { return nil }
-        return cursor.take(keyword: "NOT") ? .isNot : .is
+        if cursor.consume("==") || cursor.consume("=") { return .equal }
+        if cursor.consume("!=") || cursor.consume("<>") { return .notEqual }
+        guard cursor.consume(keyword: "IS") else { return nil }
+        return cursor.consume(keyword: "NOT") ? .isNot : .is
     }
 
     mutating func comparison() -> QueryExpression? { binary(0) }
@@ -197,12 +197,12 @@ extension QueryParser {
     mutating func concatenation() -> QueryExpression? {
         let start = cursor.position
         guard let first = member() else { return nil }
-        guard cursor.take("||") else { return first }
+        guard cursor.consume("||") else { return first }
         var items = [first]
         repeat {
             guard let item = member() else { return nil }
             items.append(item)
-        } while cursor.take("||")
+        } while cursor.consume("||")
         return checked(node(.concatenation(items), at: start))
     }
 
@@ -219,7 +219,7 @@ extension QueryParser {
         // A property has read its own path; one in parentheses has not.
         guard cursor.peek() == UInt8(ascii: ".") else { return value }
         let mark = cursor.position
-        _ = cursor.take(".")
+        _ = cursor.consume(".")
         guard let steps = path() else {
             cursor.rewind(to: mark)
             return nil
@@ -259,24 +259,24 @@ extension QueryParser {
 
     private mutating func array() -> QueryExpression? {
         let start = cursor.position
-        guard cursor.take("["), let items = items(until: "]") else { return nil }
+        guard cursor.consume("["), let items = items(until: "]") else { return nil }
         return checked(node(.array(items), at: start))
     }
 
     private mutating func object() -> QueryExpression? {
         let start = cursor.position
-        guard cursor.take("{"), let members = members() else { return nil }
+        guard cursor.consume("{"), let members = members() else { return nil }
         return checked(node(.object(members), at: start))
     }
 
     private mutating func parenthesized() -> QueryExpression? {
-        guard cursor.take("("), let item = expression(), cursor.take(")") else { return nil }
+        guard cursor.consume("("), let item = expression(), cursor.consume(")") else { return nil }
         return item
     }
 
     private mutating func signed(_ name: QueryExpression.UnaryOperator) -> QueryExpression? {
         let start = cursor.position
-        guard cursor.take(name == .plus ? "+" : "-", quietly: true), let value = nested({ $0.primary() })
+        guard cursor.consume(name == .plus ? "+" : "-", quietly: true), let value = nested({ $0.primary() })
         else {
             return nil
         }
@@ -292,7 +292,7 @@ extension QueryParser {
 
     private mutating func wildcard() -> QueryExpression? {
         let start = cursor.position
-        _ = cursor.take("*")
+        _ = cursor.consume("*")
         return checked(node(.wildcard(source: nil), at: start))
     }
 
@@ -311,7 +311,7 @@ extension QueryParser {
             ("TRUE", .bool(true)), ("FALSE", .bool(false)), ("NULL", .null), ("MISSING", .missing),
         ]
         for (word, value) in words where cursor.isAt(keyword: word) {
-            _ = cursor.take(keyword: word)
+            _ = cursor.consume(keyword: word)
             return value
         }
         cursor.expect("an expression")
@@ -319,14 +319,14 @@ extension QueryParser {
     }
 
     mutating func members() -> [QueryExpression.Member]? {
-        if cursor.take("}") { return [] }
+        if cursor.consume("}") { return [] }
         var members: [QueryExpression.Member] = []
         repeat {
-            guard let key = cursor.string(), cursor.take(":"), let value = expression() else { return nil }
+            guard let key = cursor.string(), cursor.consume(":"), let value = expression() else { return nil }
             // Of a key that is written twice, the last counts.
             members.removeAll { $0.key.isExactly(key) }
             members.append(.init(key: key, value: value))
-        } while cursor.take(",")
-        return cursor.take("}") ? members : nil
+        } while cursor.consume(",")
+        return cursor.consume("}") ? members : nil
     }
 }

@@ -23,15 +23,15 @@ extension QueryParser {
 
     private mutating func exists() -> QueryExpression? {
         let start = cursor.position
-        guard cursor.take(keyword: "EXISTS"), cursor.take("("), let query = nested({ $0.select() }),
-            cursor.take(")")
+        guard cursor.consume(keyword: "EXISTS"), cursor.consume("("), let query = nested({ $0.select() }),
+            cursor.consume(")")
         else { return nil }
         return checked(node(.exists(query), at: start))
     }
 
     mutating func choice() -> QueryExpression? {
         let start = cursor.position
-        guard cursor.take(keyword: "CASE") else { return nil }
+        guard cursor.consume(keyword: "CASE") else { return nil }
         var operand: QueryExpression?
         if !cursor.isAt(keyword: "WHEN") {
             guard let read = expression() else {
@@ -41,36 +41,37 @@ extension QueryParser {
             operand = read
         }
         var branches: [QueryExpression.Branch] = []
-        while cursor.take(keyword: "WHEN") {
-            guard let condition = expression(), cursor.take(keyword: "THEN"), let result = expression() else {
+        while cursor.consume(keyword: "WHEN") {
+            guard let condition = expression(), cursor.consume(keyword: "THEN"), let result = expression()
+            else {
                 return nil
             }
             branches.append(.init(condition: condition, result: result))
         }
         guard !branches.isEmpty else { return nil }
         var otherwise: QueryExpression?
-        if cursor.take(keyword: "ELSE") {
+        if cursor.consume(keyword: "ELSE") {
             guard let read = expression() else { return nil }
             otherwise = read
         }
-        guard cursor.take(keyword: "END") else { return nil }
+        guard cursor.consume(keyword: "END") else { return nil }
         return checked(node(.choice(operand: operand, branches, otherwise: otherwise), at: start))
     }
 
     mutating func quantified() -> QueryExpression? {
         let start = cursor.position
         var quantifier = QueryExpression.Quantifier.every
-        if !cursor.take(keyword: "EVERY") {
-            guard cursor.take(keyword: "ANY") || cursor.take(keyword: "SOME") else { return nil }
+        if !cursor.consume(keyword: "EVERY") {
+            guard cursor.consume(keyword: "ANY") || cursor.consume(keyword: "SOME") else { return nil }
             quantifier = .any
-            if cursor.take(keyword: "AND") {
-                guard cursor.take(keyword: "EVERY") else { return nil }
+            if cursor.consume(keyword: "AND") {
+                guard cursor.consume(keyword: "EVERY") else { return nil }
                 quantifier = .anyAndEvery
             }
         }
-        guard let variable = cursor.identifier("the name of a variable"), cursor.take(keyword: "IN"),
-            let collection = expression(), cursor.take(keyword: "SATISFIES"), let condition = expression(),
-            cursor.take(keyword: "END")
+        guard let variable = cursor.identifier("the name of a variable"), cursor.consume(keyword: "IN"),
+            let collection = expression(), cursor.consume(keyword: "SATISFIES"), let condition = expression(),
+            cursor.consume(keyword: "END")
         else { return nil }
         return checked(
             node(
@@ -86,7 +87,7 @@ extension QueryParser {
         let start = cursor.position
         cursor.advance(name.utf8.count)
         cursor.skipSpace()
-        guard cursor.peek() == UInt8(ascii: "("), cursor.take("(") else { return nil }
+        guard cursor.peek() == UInt8(ascii: "("), cursor.consume("(") else { return nil }
         switch name {
         case "META": return meta(from: start)
         case "MATCH": return match(from: start)
@@ -98,17 +99,17 @@ extension QueryParser {
     }
 
     private mutating func meta(from start: Int) -> QueryExpression? {
-        if cursor.take(")") { return node(.meta(source: nil, name: nil), at: start) }
+        if cursor.consume(")") { return node(.meta(source: nil, name: nil), at: start) }
         guard var source = cursor.identifier("the alias of a collection") else { return nil }
-        if cursor.take(".") {
+        if cursor.consume(".") {
             guard let last = cursor.identifier("the name of a collection") else { return nil }
             source += "." + last
         }
-        return cursor.take(")") ? node(.meta(source: source, name: nil), at: start) : nil
+        return cursor.consume(")") ? node(.meta(source: source, name: nil), at: start) : nil
     }
 
     private mutating func match(from start: Int) -> QueryExpression? {
-        guard let index = indexReference(), cursor.take(","), let text = expression(), cursor.take(")")
+        guard let index = indexReference(), cursor.consume(","), let text = expression(), cursor.consume(")")
         else {
             return nil
         }
@@ -116,13 +117,13 @@ extension QueryParser {
     }
 
     private mutating func rank(from start: Int) -> QueryExpression? {
-        guard let index = indexReference(), cursor.take(")") else { return nil }
+        guard let index = indexReference(), cursor.consume(")") else { return nil }
         return node(.rank(index), at: start)
     }
 
     mutating func indexReference() -> QueryExpression.IndexReference? {
         guard let first = cursor.identifier("the name of a full-text index") else { return nil }
-        guard cursor.take(".") else { return .init(name: first) }
+        guard cursor.consume(".") else { return .init(name: first) }
         guard let second = cursor.identifier("the name of a full-text index") else { return nil }
         return .init(source: first, name: second)
     }
@@ -131,8 +132,8 @@ extension QueryParser {
         let start = cursor.position
         guard let name = cursor.identifier("a property") else { return nil }
         if cursor.peek() == UInt8(ascii: "."), cursor.peek(1) == UInt8(ascii: "*") {
-            _ = cursor.take(".")
-            _ = cursor.take("*")
+            _ = cursor.consume(".")
+            _ = cursor.consume("*")
             return checked(node(.wildcard(source: name), at: start))
         }
         guard let steps = steps(after: [.key(name)]) else { return nil }
@@ -148,11 +149,11 @@ extension QueryParser {
     mutating func steps(after first: [PathStep]) -> [PathStep]? {
         var steps = first
         while true {
-            if cursor.peek() == UInt8(ascii: "."), cursor.take(".") {
+            if cursor.peek() == UInt8(ascii: "."), cursor.consume(".") {
                 guard let name = cursor.identifier("a property") else { return nil }
                 steps.append(.key(name))
-            } else if cursor.peek() == UInt8(ascii: "["), cursor.take("[") {
-                guard case .integer(let value)? = cursor.number(), cursor.take("]") else {
+            } else if cursor.peek() == UInt8(ascii: "["), cursor.consume("[") {
+                guard case .integer(let value)? = cursor.number(), cursor.consume("]") else {
                     cursor.expect("a position in the array")
                     return nil
                 }

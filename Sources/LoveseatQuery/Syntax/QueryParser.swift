@@ -25,7 +25,7 @@ package struct QueryParser {
     package static func parse(_ text: String) throws(QueryError) -> SelectQuery {
         var parser = try QueryParser(text)
         guard let query = parser.select() else { throw parser.failure() }
-        _ = parser.cursor.take(";")
+        _ = parser.cursor.consume(";")
         guard parser.cursor.isAtEnd else { throw parser.failure(expecting: "the end of the query") }
         return query
     }
@@ -37,7 +37,7 @@ package struct QueryParser {
         repeat {
             guard let item = parser.expression() else { throw parser.failure() }
             items.append(item)
-        } while parser.cursor.take(",")
+        } while parser.cursor.consume(",")
         guard parser.cursor.isAtEnd else { throw parser.failure(expecting: "the end of the expressions") }
         return items
     }
@@ -124,11 +124,11 @@ package struct QueryParser {
     // MARK: Clauses
 
     mutating func select() -> SelectQuery? {
-        guard cursor.take(keyword: "SELECT") else { return nil }
-        let isDistinct = cursor.take(keyword: "DISTINCT")
+        guard cursor.consume(keyword: "SELECT") else { return nil }
+        let isDistinct = cursor.consume(keyword: "DISTINCT")
         if !isDistinct, cursor.isAt(keyword: "ALL") {
             let mark = cursor.position
-            _ = cursor.take(keyword: "ALL")
+            _ = cursor.consume(keyword: "ALL")
             // ALL is not reserved: it may as well be the first result.
             let next = cursor.peek()
             if next == nil || next == UInt8(ascii: ",") || next == UInt8(ascii: ".")
@@ -152,8 +152,8 @@ package struct QueryParser {
                 )
                 return nil
             }
-        } while cursor.take(",")
-        guard cursor.take(keyword: "FROM") else {
+        } while cursor.consume(",")
+        guard cursor.consume(keyword: "FROM") else {
             if cursor.isAtEnd || ["WHERE", "GROUP", "ORDER", "LIMIT", "OFFSET"].contains(where: cursor.isAt) {
                 report(QueryError(.invalidQuery, "The FROM clause is missing: name a collection after FROM"))
             }
@@ -177,7 +177,7 @@ package struct QueryParser {
 
     /// Reads `[AS] name`; nil if there is AS without a name.
     private mutating func alias() -> Alias? {
-        if cursor.take(keyword: "AS") {
+        if cursor.consume(keyword: "AS") {
             guard let name = cursor.identifier("a name after AS") else { return nil }
             return Alias(name: name)
         }
@@ -189,7 +189,7 @@ package struct QueryParser {
         guard let first = cursor.identifier("the name of a collection") else { return nil }
         var second: String?
         if cursor.peek() == UInt8(ascii: ".") {
-            _ = cursor.take(".")
+            _ = cursor.consume(".")
             guard let name = cursor.identifier("the name of a collection") else { return nil }
             second = name
         } else {
@@ -207,27 +207,27 @@ package struct QueryParser {
     private mutating func joins(_ query: inout SelectQuery) -> Bool {
         while true {
             let mark = cursor.position
-            if cursor.take(keyword: "UNNEST") {
+            if cursor.consume(keyword: "UNNEST") {
                 guard let item = expression(), let alias = alias() else { return false }
                 query.joins.append(.unnest(item, alias: alias.name))
             } else {
                 let kind: SelectQuery.JoinKind
-                if cursor.take(keyword: "LEFT") {
-                    _ = cursor.take(keyword: "OUTER")
+                if cursor.consume(keyword: "LEFT") {
+                    _ = cursor.consume(keyword: "OUTER")
                     kind = .left
-                } else if cursor.take(keyword: "CROSS") {
+                } else if cursor.consume(keyword: "CROSS") {
                     kind = .cross
                 } else {
-                    _ = cursor.take(keyword: "INNER")
+                    _ = cursor.consume(keyword: "INNER")
                     kind = .inner
                 }
-                guard cursor.take(keyword: "JOIN") else {
+                guard cursor.consume(keyword: "JOIN") else {
                     cursor.rewind(to: mark)
                     return true
                 }
                 guard let source = source() else { return false }
                 var condition: QueryExpression?
-                if cursor.take(keyword: "ON") {
+                if cursor.consume(keyword: "ON") {
                     guard let read = expression() else { return false }
                     condition = read
                 }
@@ -247,17 +247,17 @@ package struct QueryParser {
     }
 
     private mutating func filters(_ query: inout SelectQuery) -> Bool {
-        if cursor.take(keyword: "WHERE") {
+        if cursor.consume(keyword: "WHERE") {
             guard let condition = expression() else { return false }
             query.condition = condition
         }
-        guard cursor.take(keyword: "GROUP") else { return true }
-        guard cursor.take(keyword: "BY") else { return false }
+        guard cursor.consume(keyword: "GROUP") else { return true }
+        guard cursor.consume(keyword: "BY") else { return false }
         repeat {
             guard let item = expression() else { return false }
             query.grouping.append(item)
-        } while cursor.take(",")
-        if cursor.take(keyword: "HAVING") {
+        } while cursor.consume(",")
+        if cursor.consume(keyword: "HAVING") {
             guard let condition = expression() else { return false }
             query.having = condition
         }
@@ -265,22 +265,22 @@ package struct QueryParser {
     }
 
     private mutating func orders(_ query: inout SelectQuery) -> Bool {
-        guard cursor.take(keyword: "ORDER") else { return true }
-        guard cursor.take(keyword: "BY") else { return false }
+        guard cursor.consume(keyword: "ORDER") else { return true }
+        guard cursor.consume(keyword: "BY") else { return false }
         repeat {
             guard let item = expression() else { return false }
-            let isDescending = !cursor.take(keyword: "ASC") && cursor.take(keyword: "DESC")
+            let isDescending = !cursor.consume(keyword: "ASC") && cursor.consume(keyword: "DESC")
             query.order.append(.init(item, isDescending: isDescending))
-        } while cursor.take(",")
+        } while cursor.consume(",")
         return true
     }
 
     private mutating func page(_ query: inout SelectQuery) -> Bool {
         while true {
-            if query.limit == nil, cursor.take(keyword: "LIMIT") {
+            if query.limit == nil, cursor.consume(keyword: "LIMIT") {
                 guard let count = expression() else { return false }
                 query.limit = count
-            } else if query.offset == nil, cursor.take(keyword: "OFFSET") {
+            } else if query.offset == nil, cursor.consume(keyword: "OFFSET") {
                 guard let count = expression() else { return false }
                 query.offset = count
             } else {

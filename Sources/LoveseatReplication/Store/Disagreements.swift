@@ -11,7 +11,7 @@ package enum HubState: Hashable, Sendable {
 }
 
 /// The outcome when the peer answered a pushed revision with its own tree.
-package enum Hearing: Hashable, Sendable {
+package enum MergeOutcome: Hashable, Sendable {
     /// Both sides have the same current revision now.
     case agrees
     /// This side knows more, and offers its own revision again.
@@ -23,7 +23,7 @@ package enum Hearing: Hashable, Sendable {
 }
 
 /// How to go on with a revision that a hub did not take.
-package enum Meeting: Hashable, Sendable {
+package enum Reconciliation: Hashable, Sendable {
     /// Another revision is current here by now, and is offered by itself.
     case isObsolete
     /// Both have the same content.

@@ -3,10 +3,10 @@ package import LoveseatModel
 /// The part of a ``Replica`` that receives: which revisions are wanted, and the storing of them.
 package protocol ReplicaInbox: AnyObject {
     /// Which of a peer's announced changes are wanted (replication.md §7.2).
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
+    func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
         -> [ChangeVerdict]
     /// Which of a peer's proposed changes would conflict (replication.md §8).
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
+    func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
         -> [ProposalVerdict]
     /// Why the app's filter refuses a received revision; nil if it does not (replication.md §9.4, step 8).
     func refusal(of candidate: FilterCandidate) -> LoveseatError?

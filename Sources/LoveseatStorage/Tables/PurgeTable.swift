@@ -57,7 +57,7 @@ extension StoreWriteTransaction {
     }
 
     /// Returns and forgets the purged revisions of a document that is stored again.
-    func takePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
+    func removePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
         let key = Self.purgeID(id, collection)
         guard let text = try localCheckpoint(key) else { return [] }
         try removeLocalCheckpoint(key)
@@ -101,7 +101,7 @@ extension StoreWriteTransaction {
         body: JSONText
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
         guard catalogView.remembersPurges else { return nil }
-        let purged = try takePurge(of: id, in: collection)
+        let purged = try removePurge(of: id, in: collection)
         if purged.isEmpty { return nil }
         var tree = RevisionTree()
         let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body, by: treePolicy) {

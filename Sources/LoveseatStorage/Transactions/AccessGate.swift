@@ -31,7 +31,7 @@ package final class AccessGate: Sendable {
             return lastTicket
         }
 
-        mutating func takePlace() -> Bool {
+        mutating func reservePlace() -> Bool {
             guard freePlaces > 0 else { return false }
             freePlaces -= 1
             return true
@@ -61,7 +61,7 @@ package final class AccessGate: Sendable {
     package init(places: Int) { state = Mutex(State(freePlaces: places)) }
 
     /// Takes a place if there is one. ``leave()`` must follow.
-    package func tryEnter() -> Bool { state.withLock { $0.takePlace() } }
+    package func tryEnter() -> Bool { state.withLock { $0.reservePlace() } }
 
     /// Takes a place, blocking the thread until there is one. ``leave()`` must follow.
     ///
@@ -73,7 +73,7 @@ package final class AccessGate: Sendable {
         let deadline = timeout.map { ContinuousClock.now.advanced(by: $0) }
         let admission = DispatchSemaphore(value: 0)
         let ticket: UInt64? = state.withLock { state in
-            if state.takePlace() { return nil }
+            if state.reservePlace() { return nil }
             let ticket = state.newTicket()
             state.append(Waiter(deadline: nil) { _ in admission.signal() }, ticket: ticket)
             return ticket
@@ -106,7 +106,7 @@ package final class AccessGate: Sendable {
         _ resume: @escaping @Sendable (Outcome) -> Void
     ) {
         let hasPlace = state.withLock { state in
-            if state.takePlace() { return true }
+            if state.reservePlace() { return true }
             state.append(Waiter(deadline: deadline, resume: resume), ticket: ticket)
             return false
         }

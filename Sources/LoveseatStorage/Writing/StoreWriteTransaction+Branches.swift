@@ -36,7 +36,7 @@ extension StoreWriteTransaction {
         if history.count == 1 {
             // Most often it is new.
             if catalog.remembersPurges, try record(id, in: collection) == nil {
-                _ = try takePurge(of: id, in: collection)
+                _ = try removePurge(of: id, in: collection)
             }
             let sequence = try insertRow(
                 id,
@@ -52,7 +52,7 @@ extension StoreWriteTransaction {
             if sequence != nil { return true }
         }
         let record = try record(id, in: collection)
-        if record == nil, catalog.remembersPurges { _ = try takePurge(of: id, in: collection) }
+        if record == nil, catalog.remembersPurges { _ = try removePurge(of: id, in: collection) }
         let arrived = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
         if let record, record.revision == revision, history.count == 1, !Self.differ(record.node, arrived) {
             return false
@@ -207,7 +207,7 @@ extension StoreWriteTransaction {
             guard parent == nil else { throw EditRefusal.conflict }
             let flags = rowFlags(of: body, isDeleted: isDeleted)
             if isDeleted {
-                if catalog.remembersPurges { _ = try takePurge(of: id, in: collection) }
+                if catalog.remembersPurges { _ = try removePurge(of: id, in: collection) }
             } else if let made = try insertOverPurge(id, in: collection, flags: flags, body: body) {
                 return made.revision
             }

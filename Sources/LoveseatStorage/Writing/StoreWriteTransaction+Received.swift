@@ -14,7 +14,7 @@ extension StoreWriteTransaction {
         try requireOpen(collection)
         // A document that comes back is no longer purged.
         if catalogView.remembersPurges, try record(incoming.documentID, in: collection) == nil {
-            _ = try takePurge(of: incoming.documentID, in: collection)
+            _ = try removePurge(of: incoming.documentID, in: collection)
         }
         let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
         if incoming.history.count == 1, let id = incoming.history.first, incoming.origin == nil,
@@ -61,7 +61,7 @@ extension StoreWriteTransaction {
         let isAgreed = current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
         let disagrees = !isAgreed && incoming.sender == .loveseat && !incoming.isOutdated
         if disagrees, tree.pending.isEmpty, current?.id == record?.revision,
-            let remote = incoming.remote, let record, !tree.tells(moreThan: before)
+            let remote = incoming.remote, let record, !tree.hasMoreKnowledge(than: before)
         {
             // Knowledge that is old here was new to the sender, or the sender has forgotten it: it is offered again.
             tree.forgetRemote(remote)
@@ -85,7 +85,7 @@ extension StoreWriteTransaction {
     ///
     /// - Returns: whether the two agree now; nil if the document is not here.
     /// - Throws: ``RevisionTree/InsertRefusal`` if it contradicts what is known; ``OtherContent``.
-    package func hear(
+    package func merge(
         _ knowledge: TreeKnowledge,
         current: RevisionID,
         of id: String,
@@ -96,7 +96,7 @@ extension StoreWriteTransaction {
         var tree = try record.tree()
         let before = tree
         let isMended = try Self.compare(knowledge.nodes, with: &tree)
-        let agrees = try tree.hear(knowledge, current: current, remote: remote, by: treePolicy)
+        let agrees = try tree.merge(knowledge, current: current, remote: remote, by: treePolicy)
         try replace(before, with: &tree, over: record, id: id, in: collection, isMended: isMended)
         return agrees
     }
@@ -129,7 +129,7 @@ extension StoreWriteTransaction {
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
         let isChanged = current?.id != record.revision || isMended || isSettled
-        if isChanged || isContradicted || tree.tells(moreThan: before) {
+        if isChanged || isContradicted || tree.hasMoreKnowledge(than: before) {
             try store(tree, current: current, over: record, in: collection)
         } else {
             try write(tree, current: current, over: record, in: collection, sequence: record.sequence)

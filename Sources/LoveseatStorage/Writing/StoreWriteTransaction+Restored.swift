@@ -77,7 +77,7 @@ extension StoreWriteTransaction {
             if let body = node.body { _ = rowFlags(of: body, isDeleted: node.isDeleted) }
         }
         guard let record = try record(id, in: collection) else {
-            if catalogView.remembersPurges { _ = try takePurge(of: id, in: collection) }
+            if catalogView.remembersPurges { _ = try removePurge(of: id, in: collection) }
             try store(tree, over: nil, id: id, in: collection)
             return true
         }

@@ -16,7 +16,7 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try tree.settle(remote, verdict, from: peer, by: treePolicy, make: made)
+        try tree.resolve(remote, verdict, from: peer, by: treePolicy, make: made)
         try store(tree, over: record, in: collection)
         return tree.current?.id
     }
@@ -45,7 +45,7 @@ extension StoreWriteTransaction {
     ///
     /// `edit`: the content to put on top of the leaf; nil for its own.
     /// - Returns: the current revision afterwards.
-    package func settle(
+    package func resolve(
         _ record: DocumentRecord,
         in collection: CollectionHandle,
         keeping leaf: RevisionID,
@@ -53,7 +53,7 @@ extension StoreWriteTransaction {
     ) throws -> RevisionID {
         var tree = try record.tree()
         let kept = tree.node(leaf)?.body
-        let made = try tree.settle(
+        let made = try tree.resolve(
             keeping: leaf,
             edit: edit?.keepingAttachments(of: kept),
             by: treePolicy,

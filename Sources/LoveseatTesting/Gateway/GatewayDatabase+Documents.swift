@@ -30,7 +30,7 @@ extension GatewayDatabase {
         if existing?.revisions[write.revision] != nil { return }
         let ancestor = write.history.first { existing?.revisions[$0] != nil }
         if let existing, !write.mayBranch { try check(write, ancestor: ancestor, against: existing) }
-        let call = try judge(
+        let call = try runSyncFunction(
             write,
             over: ancestor == nil ? nil : existing,
             syncFunction,
@@ -71,7 +71,7 @@ extension GatewayDatabase {
         if ancestor != existing.current || (existing.isDeleted && write.isDeleted) { throw Self.conflict }
     }
 
-    private func judge(
+    private func runSyncFunction(
         _ write: Write,
         over existing: GatewayDocument?,
         _ syncFunction: SyncFunction,

@@ -29,7 +29,7 @@ package final class GatewayLine {
     /// A frame came.
     package func receive(_ frame: [UInt8]) throws(BLIPError) {
         try connection.receive(frame)
-        for event in connection.takeEvents() {
+        for event in connection.drainEvents() {
             onMessage?("> \(event)")
             if case .request(let number, let message) = event, message.profile == "rev" {
                 let deleted = message.properties["deleted"]
@@ -47,7 +47,7 @@ package final class GatewayLine {
     /// Has the gateway work on what came, and announce what there is.
     package func work() throws(BLIPError) {
         session.work()
-        for output in session.takeOutput() {
+        for output in session.drainOutput() {
             onMessage?("< \(output)")
             switch output {
             case .request(let message, let tag): try connection.send(message, tag: tag)

@@ -124,7 +124,7 @@ extension GatewaySession {
                 return end(number, ReplyError("HTTP", 400, reason))
             }
             uploads[number]?.write.contents[digest] = message.body
-            settle(number)
+            finish(number)
         }
     }
 
@@ -142,10 +142,10 @@ extension GatewaySession {
         guard case .success(let message) = result, message.body == Array(proof.utf8) else {
             return end(number, ReplyError("HTTP", 403, "incorrect proof of attachment"))
         }
-        settle(number)
+        finish(number)
     }
 
-    private func settle(_ number: UInt64) {
+    private func finish(_ number: UInt64) {
         uploads[number]?.waiting -= 1
         // The revision waits for its other attachments.
         guard let upload = uploads[number], upload.waiting == 0 else { return }

@@ -5,7 +5,7 @@ import LoveseatModel
 /// One connection of the gateway's twin, message by message.
 ///
 /// It reads no clock and opens no socket: messages come in by ``receive(_:)``, wait until they are worked on, and the gateway's messages
-/// are in ``takeOutput()``. A gateway handles requests on threads of their own, so their order of arrival is not kept (gateway.md 14):
+/// are in ``drainOutput()``. A gateway handles requests on threads of their own, so their order of arrival is not kept (gateway.md 14):
 /// ``work()`` takes them in a seeded random order, and a test that knows the order takes them one by one.
 package final class GatewaySession {
     /// A message of the gateway.
@@ -84,7 +84,7 @@ package final class GatewaySession {
     }
 
     /// Returns the gateway's messages since the last call.
-    package func takeOutput() -> [Output] {
+    package func drainOutput() -> [Output] {
         defer { output = [] }
         return output
     }

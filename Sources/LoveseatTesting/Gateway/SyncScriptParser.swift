@@ -57,17 +57,17 @@ struct SyncScriptParser {
 
     /// `function(doc, oldDoc) { … }`
     mutating func function() -> ([String], [SyncScript.Statement])? {
-        guard take(.name("function")) else { return nil }
+        guard consume(.name("function")) else { return nil }
         if case .name = peek { position += 1 }
-        guard take(.symbol("(")) else { return nil }
+        guard consume(.symbol("(")) else { return nil }
         var parameters: [String] = []
         while case .name(let name) = peek {
             position += 1
             parameters.append(name)
-            _ = take(.symbol(","))
+            _ = consume(.symbol(","))
         }
-        guard take(.symbol(")")), let body = block() else { return nil }
-        _ = take(.symbol(";"))
+        guard consume(.symbol(")")), let body = block() else { return nil }
+        _ = consume(.symbol(";"))
         return position == tokens.count ? (parameters, body) : nil
     }
 
@@ -75,7 +75,7 @@ struct SyncScriptParser {
 
     private var peek: Token? { tokens.indices.contains(position) ? tokens[position] : nil }
 
-    private mutating func take(_ token: Token) -> Bool {
+    private mutating func consume(_ token: Token) -> Bool {
         guard peek == token else { return false }
         position += 1
         return true
@@ -84,10 +84,10 @@ struct SyncScriptParser {
     // MARK: Statements
 
     private mutating func block() -> [Statement]? {
-        guard take(.symbol("{")) else { return nil }
+        guard consume(.symbol("{")) else { return nil }
         var statements: [Statement] = []
-        while !take(.symbol("}")) {
-            if take(.symbol(";")) { continue }
+        while !consume(.symbol("}")) {
+            if consume(.symbol(";")) { continue }
             guard let statement = statement() else { return nil }
             statements += statement
         }
@@ -96,22 +96,23 @@ struct SyncScriptParser {
 
     private mutating func statement() -> [Statement]? {
         if peek == .symbol("{") { return block() }
-        if take(.name("if")) {
-            guard take(.symbol("(")), let test = expression(), take(.symbol(")")), let first = statement()
+        if consume(.name("if")) {
+            guard consume(.symbol("(")), let test = expression(), consume(.symbol(")")),
+                let first = statement()
             else { return nil }
-            guard take(.name("else")) else { return [.condition(test, first, [])] }
+            guard consume(.name("else")) else { return [.condition(test, first, [])] }
             return statement().map { [.condition(test, first, $0)] }
         }
-        defer { _ = take(.symbol(";")) }
-        if take(.name("throw")) { return expression().map { [.raise($0)] } }
-        if take(.name("return")) {
+        defer { _ = consume(.symbol(";")) }
+        if consume(.name("throw")) { return expression().map { [.raise($0)] } }
+        if consume(.name("return")) {
             guard peek != .symbol(";"), peek != .symbol("}") else { return [.leave] }
             return expression().map { [.expression($0), .leave] }
         }
-        if take(.name("var")) || take(.name("let")) || take(.name("const")) {
+        if consume(.name("var")) || consume(.name("let")) || consume(.name("const")) {
             guard case .name(let name) = peek else { return nil }
             position += 1
-            guard take(.symbol("=")) else { return [.variable(name, nil)] }
+            guard consume(.symbol("=")) else { return [.variable(name, nil)] }
             return expression().map { [.variable(name, $0)] }
         }
         return expression().map { [.expression($0)] }
@@ -121,8 +122,8 @@ struct SyncScriptParser {
 
     private mutating func expression() -> Expression? {
         guard let test = binary(0) else { return nil }
-        guard take(.symbol("?")) else { return test }
-        guard let first = expression(), take(.symbol(":")), let second = expression() else { return nil }
+        guard consume(.symbol("?")) else { return test }
+        guard let first = expression(), consume(.symbol(":")), let second = expression() else { return nil }
         return .choice(test, first, second)
     }
 
@@ -138,22 +139,22 @@ struct SyncScriptParser {
     }
 
     private mutating func unary() -> Expression? {
-        if take(.symbol("!")) { return unary().map { .not($0) } }
-        if take(.symbol("-")) { return unary().map { .binary("-", .literal(.json(0)), $0) } }
+        if consume(.symbol("!")) { return unary().map { .not($0) } }
+        if consume(.symbol("-")) { return unary().map { .binary("-", .literal(.json(0)), $0) } }
         return postfix()
     }
 
     private mutating func postfix() -> Expression? {
         guard var base = primary() else { return nil }
         while true {
-            if take(.symbol(".")) {
+            if consume(.symbol(".")) {
                 guard case .name(let name) = peek else { return nil }
                 position += 1
                 base = .member(base, .literal(.json(.string(name))))
-            } else if take(.symbol("[")) {
-                guard let key = expression(), take(.symbol("]")) else { return nil }
+            } else if consume(.symbol("[")) {
+                guard let key = expression(), consume(.symbol("]")) else { return nil }
                 base = .member(base, key)
-            } else if take(.symbol("(")) {
+            } else if consume(.symbol("(")) {
                 guard let arguments = list(until: ")") else { return nil }
                 base = .call(base, arguments)
             } else {
@@ -175,7 +176,7 @@ struct SyncScriptParser {
         case .name("undefined"): return .literal(.undefined)
         case .name(let name): return .name(name)
         case .symbol("("):
-            guard let inner = expression(), take(.symbol(")")) else { return nil }
+            guard let inner = expression(), consume(.symbol(")")) else { return nil }
             return inner
         case .symbol("["): return list(until: "]").map { .array($0) }
         case .symbol("{"): return members()
@@ -185,26 +186,26 @@ struct SyncScriptParser {
 
     private mutating func list(until end: String) -> [Expression]? {
         var items: [Expression] = []
-        while !take(.symbol(end)) {
+        while !consume(.symbol(end)) {
             guard let item = expression() else { return nil }
             items.append(item)
-            if peek != .symbol(end), !take(.symbol(",")) { return nil }
+            if peek != .symbol(end), !consume(.symbol(",")) { return nil }
         }
         return items
     }
 
     private mutating func members() -> Expression? {
         var members: [(String, Expression)] = []
-        while !take(.symbol("}")) {
+        while !consume(.symbol("}")) {
             let name: String
             switch peek {
             case .name(let text), .string(let text): name = text
             case .number, .symbol, nil: return nil
             }
             position += 1
-            guard take(.symbol(":")), let value = expression() else { return nil }
+            guard consume(.symbol(":")), let value = expression() else { return nil }
             members.append((name, value))
-            if peek != .symbol("}"), !take(.symbol(",")) { return nil }
+            if peek != .symbol("}"), !consume(.symbol(",")) { return nil }
         }
         return .object(members)
     }

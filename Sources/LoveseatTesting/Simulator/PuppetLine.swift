@@ -48,9 +48,9 @@ package final class PuppetLine: @unchecked Sendable {
         link = SimulatedLink(clock, seed: 0)
         // The driver and everything else run on one thread.
         nonisolated(unsafe) let session = session(replicas)
-        nonisolated(unsafe) let settle = resolve
+        nonisolated(unsafe) let resolver = resolve
         var hooks = ReplicationHooks()
-        hooks.resolve = { settle($0) }
+        hooks.resolve = { resolver($0) }
         hooks.fetch = { [shared] in shared.pull($0) }
         hooks.report = { [shared] in shared.reports.append($0) }
         hooks.observe = { [shared] notify in
@@ -71,37 +71,37 @@ package final class PuppetLine: @unchecked Sendable {
 
     /// Begins the conversation, and waits until nobody has anything to say.
     package func connect(_ negotiated: ReplicationProtocol) throws {
-        link.listen(.far, { [unowned self] in hear($0) })
+        link.listen(.far, { [unowned self] in receive($0) })
         let driver = makeDriver(negotiated)
         self.driver = driver
         runtime.task { [self] in
             failure = await driver.run()
             hasEnded = true
         }
-        try settle()
+        try runUntilQuiet()
     }
 
     /// Something was saved in a collection.
     package func localChange(in name: CollectionName = .default) throws {
         shared.notify?(name)
-        try settle()
+        try runUntilQuiet()
     }
 
     /// The documents that are in flight or wait for their turn, according to the driver; nil before there is a driver.
     package func pending(listing limit: Int, unread: Int) throws -> PendingTransfers? {
         guard let driver else { return nil }
         var found: PendingTransfers?
-        // The driver and everything else run on one thread, and `settle()` returns after the task.
+        // The driver and everything else run on one thread, and `runUntilQuiet()` returns after the task.
         nonisolated(unsafe) let keep: (PendingTransfers) -> Void = { found = $0 }
         runtime.task { keep(await driver.pending(listing: limit, unread: unread)) }
-        try settle()
+        try runUntilQuiet()
         return found
     }
 
     /// Carries what the puppet has to say, and lets time pass until neither side says anything more.
     ///
     /// - Throws: `BLIPError` if the driver says what no peer can read.
-    package func settle() throws {
+    package func runUntilQuiet() throws {
         // Less than it takes the driver to give up a peer that says nothing.
         let limit = clock.now + 200_000
         while true {
@@ -115,17 +115,17 @@ package final class PuppetLine: @unchecked Sendable {
     /// Sends bytes to the driver as one frame, whatever they are.
     package func post(_ frame: [UInt8]) throws {
         link.post([frame], from: .far)
-        try settle()
+        try runUntilQuiet()
     }
 
     /// Breaks the connection.
     package func cut() throws {
         link.cut()
-        try settle()
+        try runUntilQuiet()
     }
 
-    private func hear(_ frame: [UInt8]) {
+    private func receive(_ frame: [UInt8]) {
         do throws(BLIPError) { try puppet.receive(frame) } catch { puppetFailure = puppetFailure ?? error }
-        for event in puppet.takeEvents() { onEvent(event) }
+        for event in puppet.drainEvents() { onEvent(event) }
     }
 }

@@ -67,16 +67,16 @@ extension ReplicaLayer {
         try alive().changes(query)
     }
 
-    package func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
+    package func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
-        try alive().judge(changes, from: peer)
+        try alive().evaluate(changes, from: peer)
     }
 
-    package func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
+    package func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
-        try alive().judge(proposals, from: peer)
+        try alive().evaluate(proposals, from: peer)
     }
 
     package func conflicts(after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
@@ -123,8 +123,8 @@ extension ReplicaLayer {
         try alive().removeAccess(removals)
     }
 
-    package func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
-        try alive().meet(change, state)
+    package func reconcile(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Reconciliation {
+        try alive().reconcile(change, state)
     }
 
     package func adoptCopy(_ copy: RevisionID, of documentID: String, parent: RevisionID)
@@ -133,13 +133,13 @@ extension ReplicaLayer {
         try alive().adoptCopy(copy, of: documentID, parent: parent)
     }
 
-    package func hear(
+    package func merge(
         _ knowledge: TreeKnowledge,
         of documentID: String,
         current: RevisionID,
         takesContent: Bool
-    ) throws(LoveseatError) -> Hearing {
-        try alive().hear(knowledge, of: documentID, current: current, takesContent: takesContent)
+    ) throws(LoveseatError) -> MergeOutcome {
+        try alive().merge(knowledge, of: documentID, current: current, takesContent: takesContent)
     }
 
     package func holdBlobs(_ digests: [BlobDigest], of documentID: String)

@@ -187,9 +187,9 @@ package final class SimulatedLink: @unchecked Sendable {
     private func arrive(_ message: [UInt8], at side: Side) {
         let direction = direction(side)
         if direction.isDropped || direction.end != nil { return }
-        if let take = direction.onArrival {
+        if let onArrival = direction.onArrival {
             change(side) { $0.bytes -= message.count }
-            take(message)
+            onArrival(message)
             return wakeWriter(of: side)
         }
         change(side) { direction in

@@ -40,45 +40,45 @@ final class SimulatedReplica: ReplicaLayer {
 
     func willAsk() { onAsk() }
 
-    private func tell<Answer>(_ question: @autoclosure () -> String, _ answer: Answer) -> Answer {
+    private func trace<Answer>(_ question: @autoclosure () -> String, _ answer: Answer) -> Answer {
         detail?("\(owner.index) \(question()) -> \(answer)")
         return answer
     }
 
     func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
-        try tell("insert \(revisions)", alive().insert(revisions))
+        try trace("insert \(revisions)", alive().insert(revisions))
     }
 
     func changes(_ query: ChangeQuery) throws(LoveseatError) -> ChangePage {
-        try tell("changes \(query)", alive().changes(query))
+        try trace("changes \(query)", alive().changes(query))
     }
 
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
+    func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
-        try tell("judge \(changes)", alive().judge(changes, from: peer))
+        try trace("evaluate \(changes)", alive().evaluate(changes, from: peer))
     }
 
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
+    func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
-        try tell("judge \(proposals)", alive().judge(proposals, from: peer))
+        try trace("evaluate \(proposals)", alive().evaluate(proposals, from: peer))
     }
 
     func revisions(_ requests: [RevisionRequest]) throws(LoveseatError) -> [OutgoingRevision] {
-        try tell("revisions \(requests)", alive().revisions(requests))
+        try trace("revisions \(requests)", alive().revisions(requests))
     }
 
     func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {
-        try tell("removeAccess \(removals)", alive().removeAccess(removals))
+        try trace("removeAccess \(removals)", alive().removeAccess(removals))
     }
 
-    func meet(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Meeting {
-        try tell("meet \(change) \(state)", alive().meet(change, state))
+    func reconcile(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Reconciliation {
+        try trace("reconcile \(change) \(state)", alive().reconcile(change, state))
     }
 
     func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError) {
         try alive().markSynced(revisions)
-        _ = tell("markSynced \(revisions)", "done")
+        _ = trace("markSynced \(revisions)", "done")
     }
 }

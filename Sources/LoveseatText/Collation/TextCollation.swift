@@ -32,14 +32,14 @@ extension TextCollation {
     package init?(sqlName: String) {
         guard sqlName.hasPrefix("ls_unicode") else { return nil }
         var rest = sqlName.dropFirst("ls_unicode".count)
-        func take(_ option: String) -> Bool {
+        func consume(_ option: String) -> Bool {
             guard rest.hasPrefix(option) else { return false }
             rest = rest.dropFirst(option.count)
             return true
         }
         self.init(isUnicode: true)
-        ignoresCase = take("_nocase")
-        ignoresAccents = take("_nodiac")
-        if take("_") { locale = String(rest) }
+        ignoresCase = consume("_nocase")
+        ignoresAccents = consume("_nodiac")
+        if consume("_") { locale = String(rest) }
     }
 }

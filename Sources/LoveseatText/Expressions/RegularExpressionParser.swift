@@ -66,13 +66,14 @@ struct RegularExpressionParser {
 
     private var next: Unicode.Scalar? { index < pattern.count ? pattern[index] : nil }
 
-    private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+    private mutating func consume(_ scalar: Unicode.Scalar) -> Bool {
         guard next == scalar else { return false }
         index += 1
         return true
     }
 
-    private mutating func takeNext(orMissing what: String) throws(RegularExpressionError) -> Unicode.Scalar {
+    private mutating func consumeNext(orMissing what: String) throws(RegularExpressionError) -> Unicode.Scalar
+    {
         guard let scalar = next else { throw malformed(what) }
         index += 1
         return scalar
@@ -82,7 +83,7 @@ struct RegularExpressionParser {
 
     private mutating func parseAlternatives() throws(RegularExpressionError) -> RegularExpressionNode {
         var nodes = [try parseSequence()]
-        while take("|") { nodes.append(try parseSequence()) }
+        while consume("|") { nodes.append(try parseSequence()) }
         return nodes.count == 1 ? nodes[0] : .either(nodes)
     }
 
@@ -128,7 +129,7 @@ struct RegularExpressionParser {
         // One that cannot be repeated leaves the quantifier without anything to repeat.
         if isAssertion, !isGroup, !has(.repeatedAssertions) { return atom }
         guard let (minimum, maximum) = try parseCounts() else { return atom }
-        let isLazy = take("?")
+        let isLazy = consume("?")
         // A second one would make the first possessive, or repeat a repetition.
         if !isLazy, next == "+" || next == "*" { throw malformed("nothing to repeat") }
         if !isLazy, next == "{", has(.literalBraces), braces() != nil { throw malformed("nothing to repeat") }
@@ -181,7 +182,7 @@ struct RegularExpressionParser {
         defer { depth -= 1 }
         guard depth <= dialect.maximumDepth else { throw malformed("groups are nested too deeply") }
         let outer = options
-        if take("?") {
+        if consume("?") {
             switch next {
             case ":": index += 1
             case "=" where has(.lookahead), "!" where has(.lookahead):
@@ -192,12 +193,12 @@ struct RegularExpressionParser {
                 options = outer
                 return .look(isNegated: isNegated, inner)
             case "P", "<", "'":
-                guard has(.groupNames), takeName() else { throw malformed("an unknown kind of group") }
+                guard has(.groupNames), consumeName() else { throw malformed("an unknown kind of group") }
             default:
-                guard has(.options), takeOptions() else { throw malformed("an unknown kind of group") }
+                guard has(.options), consumeOptions() else { throw malformed("an unknown kind of group") }
                 // They are valid until the end of the group around them.
-                if take(")") { return .empty }
-                guard take(":") else { throw malformed("an unknown kind of group") }
+                if consume(")") { return .empty }
+                guard consume(":") else { throw malformed("an unknown kind of group") }
             }
         } else if has(.numberedGroups) {
             let group = groups
@@ -213,22 +214,22 @@ struct RegularExpressionParser {
 
     private mutating func parseInner() throws(RegularExpressionError) -> RegularExpressionNode {
         let node = try parseAlternatives()
-        guard take(")") else { throw malformed("a closing parenthesis is missing") }
+        guard consume(")") else { throw malformed("a closing parenthesis is missing") }
         return node
     }
 
     /// The name of a group; lookbehind begins like one.
-    private mutating func takeName() -> Bool {
-        _ = take("P")
+    private mutating func consumeName() -> Bool {
+        _ = consume("P")
         guard let open = next, open == "<" || open == "'" else { return false }
         index += 1
         let close: Unicode.Scalar = open == "<" ? ">" : "'"
         let start = index
         while let scalar = next, scalar != close, ScalarSet.word.contains(scalar) { index += 1 }
-        return index > start && take(close)
+        return index > start && consume(close)
     }
 
-    private mutating func takeOptions() -> Bool {
+    private mutating func consumeOptions() -> Bool {
         var value = true
         while let scalar = next, scalar != ")", scalar != ":" {
             index += 1
@@ -266,7 +267,7 @@ struct RegularExpressionParser {
 
     /// Parses the rest of an escape that has the same meaning within brackets.
     private mutating func parseEscapedSet() throws(RegularExpressionError) -> ScalarSet {
-        let scalar = try takeNext(orMissing: "the pattern ends in a backslash")
+        let scalar = try consumeNext(orMissing: "the pattern ends in a backslash")
         switch scalar {
         case "d": return .digit
         case "D": return ScalarSet.digit.negated
@@ -282,7 +283,7 @@ struct RegularExpressionParser {
         case "e" where has(.longEscapes): return .one("\u{1B}")
         case "0" where has(.controlEscapes): return .one("\0")
         case "c" where has(.controlEscapes):
-            let letter = try takeNext(orMissing: "a letter is missing")
+            let letter = try consumeNext(orMissing: "a letter is missing")
             guard letter.isASCII else { throw malformed("a letter is missing") }
             return .one(Unicode.Scalar(UInt8(letter.value & 31)))
         case "x" where has(.longEscapes) && next == "{":
@@ -315,10 +316,10 @@ struct RegularExpressionParser {
 
     private mutating func parseBrackets() throws(RegularExpressionError) -> ScalarSet {
         let missing = "a closing bracket is missing"
-        var set = ScalarSet(isNegated: take("^"), ignoresCase: options.ignoresCase)
+        var set = ScalarSet(isNegated: consume("^"), ignoresCase: options.ignoresCase)
         var isFirst = has(.literalBrackets)
         while true {
-            let scalar = try takeNext(orMissing: missing)
+            let scalar = try consumeNext(orMissing: missing)
             if scalar == "]", !isFirst { return set }
             isFirst = false
             let low = try parseMember(scalar)
@@ -329,7 +330,7 @@ struct RegularExpressionParser {
                 continue
             }
             index += 1
-            let high = try parseMember(try takeNext(orMissing: missing))
+            let high = try parseMember(try consumeNext(orMissing: missing))
             if let first = low.single, let last = high.single {
                 guard first <= last else { throw malformed("a range is the wrong way round") }
                 set.ranges.append(first.value...last.value)
@@ -353,7 +354,7 @@ struct RegularExpressionParser {
             return set
         }
         guard scalar == "\\" else { return .one(scalar) }
-        if take("b") { return .one("\u{08}") }
+        if consume("b") { return .one("\u{08}") }
         return try parseEscapedSet()
     }
 }

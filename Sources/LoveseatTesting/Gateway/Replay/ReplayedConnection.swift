@@ -44,7 +44,7 @@ struct ReplayedConnection {
         for (place, event) in events.enumerated() where !early.contains(place) {
             switch event {
             case .http(let isClient, let lines): upgrade(isClient, lines)
-            case .message(let spoken): take(spoken, place)
+            case .message(let spoken): replay(spoken, place)
             case .close: endsCleanly = true
             case .started, .stopped, .rest: perform(event)
             }
@@ -110,12 +110,12 @@ struct ReplayedConnection {
 
     // MARK: Messages
 
-    private mutating func take(_ spoken: GatewayRecording.Spoken, _ place: Int) {
+    private mutating func replay(_ spoken: GatewayRecording.Spoken, _ place: Int) {
         guard session != nil else { return note("a message without a connection") }
         switch (spoken.isClient, spoken.type) {
         case (true, .request): ask(spoken)
         case (true, .response), (true, .error): answer(spoken)
-        case (false, .request): hear(spoken, place)
+        case (false, .request): receive(spoken, place)
         case (false, .response), (false, .error): compareReply(spoken)
         case (_, .acknowledgeRequest), (_, .acknowledgeResponse):
             impossible("acknowledgement \(spoken.number) was read as a message")
@@ -156,7 +156,7 @@ struct ReplayedConnection {
 
     /// Takes what the twin said to its place.
     private mutating func collect() {
-        for output in session?.takeOutput() ?? [] {
+        for output in session?.drainOutput() ?? [] {
             switch output {
             case .reply(let message, let number): replies[number] = .success(message)
             case .failure(let error, let number): replies[number] = .failure(error)
@@ -256,19 +256,19 @@ struct ReplayedConnection {
 
     // MARK: Requests of the gateway
 
-    private mutating func hear(_ spoken: GatewayRecording.Spoken, _ place: Int) {
+    private mutating func receive(_ spoken: GatewayRecording.Spoken, _ place: Int) {
         switch spoken.message.profile {
-        case "changes": hearList(spoken, place)
+        case "changes": receiveList(spoken, place)
         case "rev", "norev":
             recordedRevisions.append(spoken.message)
             let key = Self.name(spoken.message)
             if revisionTags[key]?.isEmpty == false { tags[spoken.number] = revisionTags[key]?.removeFirst() }
-        default: hearQuestion(spoken)
+        default: receiveQuestion(spoken)
         }
     }
 
     /// The gateway asks for an attachment: so it handles a revision with it.
-    private mutating func hearQuestion(_ spoken: GatewayRecording.Spoken) {
+    private mutating func receiveQuestion(_ spoken: GatewayRecording.Spoken) {
         func match() -> Int? {
             attachments.firstIndex { Self.difference($0.0, spoken.message) == nil }
         }
@@ -287,7 +287,7 @@ struct ReplayedConnection {
         if let tag = attachments.remove(at: index).1 { tags[spoken.number] = tag }
     }
 
-    private mutating func hearList(_ spoken: GatewayRecording.Spoken, _ place: Int) {
+    private mutating func receiveList(_ spoken: GatewayRecording.Spoken, _ place: Int) {
         let rows = spoken.rows ?? []
         let index = spoken.message.properties["collection"].flatMap { Int($0) } ?? -1
         for row in rows {

@@ -79,7 +79,7 @@ final class GatewayAudit {
                 documents.values.filter { lost.contains(where: $0.channels.keys.contains) }
                     .filter { document in
                         !seen.contains(document.id)
-                            && (datedByPurge.contains(user) || !tells(user, ofLosing: document, database))
+                            && (datedByPurge.contains(user) || !announces(user, ofLosing: document, database))
                     }
                     .map(\.id)
             )
@@ -100,7 +100,7 @@ final class GatewayAudit {
     /// It tells that a document left a channel to those who still have the channel, and that a channel was lost only of
     /// documents that came into it before the first change of the user's rights since the user came last. The gateway
     /// dates the loss by that change.
-    private func tells(_ user: String, ofLosing document: GatewayDocument, _ database: GatewayDatabase)
+    private func announces(_ user: String, ofLosing document: GatewayDocument, _ database: GatewayDatabase)
         -> Bool
     {
         var database = database
@@ -140,7 +140,7 @@ final class GatewayAudit {
     }
 
     /// Returns the problems with the documents that a client holds in the end.
-    func judge(_ client: GatewayClient) throws -> [String] {
+    func audit(_ client: GatewayClient) throws -> [String] {
         let database = database
         let wanted = database.visibleDocuments(to: client.user, in: path)
         let held = try client.peer.state(of: 0)
@@ -152,14 +152,14 @@ final class GatewayAudit {
             problems.append("client \(client.peer.index), \(id): the blob \(blob) is missing")
         }
         for id in Set(wanted.keys).union(held.keys).sorted() {
-            if let finding = judge(id, client, wanted[id], held[id], database) {
+            if let finding = audit(id, client, wanted[id], held[id], database) {
                 problems.append("client \(client.peer.index) of \(client.user), \(id): \(finding)")
             }
         }
         return problems
     }
 
-    private func judge(
+    private func audit(
         _ id: String,
         _ client: GatewayClient,
         _ wanted: (revision: String, body: JSONObject)?,
@@ -190,7 +190,7 @@ final class GatewayAudit {
             if wanted == nil, client.deletedAlready.contains(id) { return nil }
             // An edit of a document whose deletion the user was never told of meets 409 for ever.
             if document?.isDeleted == true, untold[client.user]?.contains(id) == true { return nil }
-            return judgeEdit(held, tree, client, wanted?.revision, document, database)
+            return auditEdit(held, tree, client, wanted?.revision, document, database)
         }
         guard let wanted else {
             guard let held, !held.isDeleted, untold[client.user]?.contains(id) != true else { return nil }
@@ -207,7 +207,7 @@ final class GatewayAudit {
     }
 
     /// An edit that the gateway does not have must be one that it refuses, also on top of what it has.
-    private func judgeEdit(
+    private func auditEdit(
         _ held: SimulatedPeer.DocumentState,
         _ tree: RevisionTree,
         _ client: GatewayClient,

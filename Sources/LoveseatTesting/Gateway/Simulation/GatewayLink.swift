@@ -116,7 +116,7 @@ final class GatewayLink: @unchecked Sendable {
         var hooks = ReplicationHooks()
         hooks.resolve = { [self] in await resolve($0) }
         hooks.fetch = { [self] in isDead ? false : await fetch($0) }
-        hooks.report = { [self] in heard($0) }
+        hooks.report = { [self] in received($0) }
         let driver = ReplicationDriver(
             session: session,
             store: client.peer.store,
@@ -152,7 +152,7 @@ final class GatewayLink: @unchecked Sendable {
 
     // MARK: The client
 
-    private func heard(_ report: ReplicationReport) {
+    private func received(_ report: ReplicationReport) {
         // A dead process reports nothing, and progress is not a part of the history.
         guard !isDead, case .document(let event) = report else { return }
         let what = event.isPush ? "push" : "pull"
@@ -168,7 +168,7 @@ final class GatewayLink: @unchecked Sendable {
             return LoveseatError(.conflict, "the conflict waits for the next replication")
         }
         trace("\(client.peer.index) resolves \(notice.documentID)")
-        return client.peer.settle(notice, fails: fails)
+        return client.peer.resolve(notice, fails: fails)
     }
 
     // MARK: The gateway

@@ -263,7 +263,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             if simulation.isVerbose {
                 link.line.onMessage = { [clock] text in print(clock.now, client.peer.index, text) }
             }
-            link.line.onTaken = { [unowned self] in taken($0, from: client) }
+            link.line.onTaken = { [unowned self] in acceptedPush($0, from: client) }
             link.line.onRefused = { [unowned self] refused, error in
                 if refused.isDeleted, audit.isDeleted(refused.id) { client.deletedAlready.insert(refused.id) }
                 // A client sends the document again after a conflict, and an empty body is not JSON.
@@ -294,7 +294,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         for link in links where link !== worked { link.scheduleWork() }
     }
 
-    private func taken(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
+    private func acceptedPush(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
         report.revisionsTaken += 1
         if audit.hasHad(pushed.revision, of: pushed.id) { audit.saved(pushed.id, by: client.user) }
@@ -338,7 +338,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private func runUntilQuiet() {
         let start = clock.steps
         while clock.step() {
-            judgeLists()
+            checkLists()
             guard clock.steps - start < Self.stepBudget else {
                 report.problems.append("ENDLESS: \(Self.stepBudget) events and more to come")
                 return
@@ -347,7 +347,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     /// Checks that every way of fetching serves the leaves that a feed lists.
-    private func judgeLists() {
+    private func checkLists() {
         if !report.problems.isEmpty { return }
         do { for client in clients { report.problems += try client.peer.newlyUnserved() } } catch {
             report.problems.append("the leaves of a database cannot be read: \(error)")
@@ -386,7 +386,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             }
         }
         for client in clients {
-            report.problems += try audit.judge(client)
+            report.problems += try audit.audit(client)
             report.problems += try client.peer.store.check().map { "client \(client.peer.index): \($0)" }
         }
     }

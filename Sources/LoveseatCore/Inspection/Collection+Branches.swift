@@ -12,7 +12,9 @@ extension Collection {
     /// - Returns: The current revision afterwards.
     /// - Throws: ``LoveseatError``: `notFound` if there is no such document; `conflict` if the revision is not a live leaf any more;
     ///   an error of the content.
-    package func settle(_ id: String, keeping leaf: RevisionID, edit: JSONText? = nil) throws -> RevisionID {
+    package func resolveBranches(of id: String, keeping leaf: RevisionID, edit: JSONText? = nil) throws
+        -> RevisionID
+    {
         let store = try openStore()
         let edited = try edit.map { try checkedBody(of: Document(id: id, json: $0.bytes)) }
         return try DocumentStore.wrapping {
@@ -31,7 +33,7 @@ extension Collection {
                         "revision \(leaf) of \"\(id)\" cannot be kept: its content is not here; pull it from a peer that has it"
                     )
                 }
-                return try transaction.settle(record, in: handle, keeping: leaf, edit: edited)
+                return try transaction.resolve(record, in: handle, keeping: leaf, edit: edited)
             }
         }
     }
