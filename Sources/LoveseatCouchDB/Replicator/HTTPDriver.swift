@@ -250,10 +250,7 @@ actor HTTPDriver: Replication {
         try await withThrowingTaskGroup(of: (Int, Machine.Answer).self) { group in
             var underWay = 0
             while true {
-                try running.machine.goOn()
-                for report in running.machine.takeReports() {
-                    await perform(report, lane, isPush: Machine.isPush)
-                }
+                try await step(running, lane) { try $0.goOn() }
                 while let next = try running.machine.next(atOnce: client.requestsAtOnce) {
                     underWay += 1
                     group.addTask { (next.number, try await send(next.request)) }
@@ -266,9 +263,22 @@ actor HTTPDriver: Replication {
                 // Some are under way, so that the group has a next one.
                 guard let (number, answer) = try await group.next() else { return }
                 underWay -= 1
-                try running.machine.receive(answer, to: number)
+                try await step(running, lane) { try $0.receive(answer, to: number) }
             }
         }
+    }
+
+    /// Has a machine do something, and performs what it reports, even if it fails.
+    private func step<Machine: RequestMachine>(
+        _ running: Running<Machine>,
+        _ lane: Lane,
+        _ work: (inout Machine) throws -> Void
+    ) async throws {
+        let result = Result { try work(&running.machine) }
+        for report in running.machine.takeReports() {
+            await perform(report, lane, isPush: Machine.isPush)
+        }
+        try result.get()
     }
 
     // MARK: Checkpoints
