@@ -113,7 +113,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
     }
 
-    private func recordChange(of id: String, in collection: CollectionHandle) {
+    func recordChange(of id: String, in collection: CollectionHandle) {
         if let index = changed.firstIndex(where: { $0.collection.number == collection.number }) {
             changed[index].ids.append(id)
         } else {
@@ -248,50 +248,6 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             ON CONFLICT (key) DO UPDATE SET value = value + 1
             """
         try database.execute(sql: sql)
-    }
-
-    // MARK: Purge and expiration
-
-    /// Removes a document; false if it does not exist.
-    ///
-    /// `isWanted`: whether the user purges it; false if a peer takes it away.
-    package func purge(_ id: String, in collection: CollectionHandle, isWanted: Bool = true) throws -> Bool {
-        try requireOpen(collection)
-        if isWanted { try rememberPurge(of: id, in: collection) }
-        let statement = try RawStatement(
-            "DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1",
-            in: database
-        )
-        statement.bind(1, id)
-        guard try statement.run() > 0 else { return false }
-        try forget("ancestors", "replaced", of: id, in: collection)
-        try saveLastSequence(of: collection)
-        recordChange(of: id, in: collection)
-        return true
-    }
-
-    /// Called when the rows need not contain the last sequence. None may be used twice.
-    func saveLastSequence(of collection: CollectionHandle) throws {
-        let last = try RawStatement(
-            "UPDATE collections SET last_sequence = ?2 WHERE number = ?1",
-            in: database
-        )
-        last.bind(1, collection.number)
-        last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
-        try last.run()
-    }
-
-    /// Sets when a document expires, in milliseconds since 1970, or nil for never; false if it does not exist.
-    package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool
-    {
-        try requireOpen(collection)
-        let statement = try RawStatement(
-            "UPDATE \"\(collection.table)\" SET expires = ?2 WHERE doc_id = ?1",
-            in: database
-        )
-        statement.bind(1, id)
-        statement.bind(2, time)
-        return try statement.run() > 0
     }
 
     // MARK: Rows
