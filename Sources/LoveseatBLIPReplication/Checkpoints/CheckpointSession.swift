@@ -23,14 +23,15 @@ struct CheckpointSession {
     private(set) var start = Checkpoint()
     /// Which marks for the peer count in this session.
     private(set) var trust = MarkTrust()
-    private var hasLocal = false
+    /// The state that earlier sessions have left.
+    private var stored = StoredCheckpoint()
+    private var hasLocal: Bool { stored.body != nil }
     /// The database's checkpoint says more than the part that both sides have.
     private var keepsMore = false
-    private var marks = MarkState.unknown
-    private var wasTakenFrom = false
-    private var wasTakenFromSince = false
     /// Whether each revision that the peer was marked as having before is known to be there, or is offered again by this session.
-    private var coversMarks: Bool { pushes || trust.leavesOutMarked || (marks == .unknown && !hasLocal) }
+    private var coversMarks: Bool {
+        plan.pushes || trust.leavesOutMarked || (stored.marks == .unknown && !hasLocal)
+    }
     private var peerRevision = ""
     private var saved: Checkpoint?
     private var stage = Stage.idle
@@ -39,8 +40,7 @@ struct CheckpointSession {
     private var gaveUp: Bool
 
     private let repairs: Int
-    private let pushes: Bool
-    private let reset: ActivePlan.Reset
+    private let plan: ActivePlan
 
     /// `repairs`: see ``ReplicationTuning/checkpointRepairs``.
     init(_ replica: any ReplicaCheckpoints, collection: Int, id: String, repairs: Int, _ plan: ActivePlan) {
@@ -48,19 +48,16 @@ struct CheckpointSession {
         self.collection = collection
         self.id = id
         self.repairs = repairs
-        pushes = plan.pushes
-        reset = plan.reset
+        self.plan = plan
         gaveUp = plan.isFetch
     }
 
     var isSaving: Bool { stage != .idle }
 
     mutating func loaded(_ stored: StoredCheckpoint) {
-        (marks, wasTakenFrom) = (stored.marks, stored.wasTakenFrom)
-        wasTakenFromSince = stored.wasTakenFromSince
+        self.stored = stored
         // The first replication with a peer has no checkpoint yet.
         guard let local = stored.body else { return }
-        hasLocal = true
         start = Checkpoint(JSONElement(local))
     }
 
@@ -69,13 +66,13 @@ struct CheckpointSession {
         peerRevision = revision ?? ""
         let peer = json.map { Checkpoint($0) } ?? Checkpoint()
         // If nothing was done yet, a peer that has lost its checkpoint would seem to agree.
-        let agrees = hasLocal && start.intersect(peer, wasTakenFrom: wasTakenFrom) && json != nil
+        let agrees = hasLocal && start.intersect(peer, wasTakenFrom: stored.wasTakenFrom) && json != nil
         // A peer that was put back to an earlier state has the same checkpoint then, and does not list the documents that it took away.
-        if wasTakenFromSince { start.remote = nil }
+        if stored.wasTakenFromSince { start.remote = nil }
         saved = agrees ? start : nil
         keepsMore = hasLocal && !agrees
         trust = markTrust(agreesWithPeer: agrees)
-        if reset == .none { return }
+        if plan.reset == .none { return }
         (start, saved) = (Checkpoint(), nil)
     }
 
@@ -83,12 +80,13 @@ struct CheckpointSession {
     /// that are covered by a checkpoint that both sides still have (docs/decisions/0006-lost-commits.md).
     private func markTrust(agreesWithPeer agrees: Bool) -> MarkTrust {
         var trust = MarkTrust()
-        trust.leavesOutMarked = agrees && marks == .ours(isCovered: true) && reset != .checkpointAndMarks
+        trust.leavesOutMarked =
+            agrees && stored.marks == .ours(isCovered: true) && plan.reset != .checkpointAndMarks
         let isCertain =
-            switch marks {
+            switch stored.marks {
             case .unknown, .ours(isCovered: true): true
             // The marks of a session that only pulls are of the peer's own revisions, which it may well take back.
-            case .ours(isCovered: false): !pushes
+            case .ours(isCovered: false): !plan.pushes
             case .others(let isCovered): isCovered && !hasLocal
             }
         if !isCertain || (hasLocal && !agrees) { trust.followed = start.completed }

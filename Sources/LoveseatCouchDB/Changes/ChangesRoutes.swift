@@ -20,7 +20,7 @@ extension CouchDBServer {
             }
             return branches.winner.body.map { JSONElement($0) }
         }
-        let feed = ChangesFeed(request: request, entry: entry, shared: pages)
+        let feed = ChangesFeed(request: request, entry: entry, shared: caches.pages)
         // Other readers of a feed want the winners alone.
         let replicates = request.allLeaves && exchange.method != "HEAD"
         if replicates { clients.note(.pull, entry, exchange, isContinuous: request.feed != .normal) }

@@ -123,7 +123,7 @@ extension CouchDBServer {
         let found = try zip(page, records).map { wanted, record in
             guard let id = wanted.id, wanted.error == nil else { return Self.refused(wanted) }
             if let record, last.map({ $0.record !== record }) ?? true {
-                last = (record, try lastBranches.branches(of: record, in: entry))
+                last = (record, try caches.branches.branches(of: record, in: entry))
             }
             if let record, case .success(let revision)? = wanted.revision, let branches = last?.branches,
                 Self.lacks([revision], branches)

@@ -35,7 +35,7 @@ extension CouchDBServer {
     /// A document's leaves, and its sequence.
     func branches(of id: String, in entry: Databases.Entry) throws -> (DocumentBranches, UInt64)? {
         guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
-            let branches = try lastBranches.branches(of: record, in: entry)
+            let branches = try caches.branches.branches(of: record, in: entry)
         else { return nil }
         return (branches, record.sequence)
     }

@@ -84,7 +84,7 @@ extension CouchDBServer {
             entry.store.blobs,
             isBatch: isBatch,
             limit: settings.maximumInlineAttachments,
-            budget: inlineBudget
+            budget: budgets.inline
         )
         return try await withBody(exchange, through: contents.receive) { try await use($0, contents) }
     }

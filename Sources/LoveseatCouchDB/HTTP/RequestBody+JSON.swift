@@ -48,7 +48,7 @@ extension CouchDBServer {
     ) async throws -> T {
         let limit = settings.maximumRequestSize
         var taken = 0
-        defer { budget.give(taken) }
+        defer { budgets.bodies.give(taken) }
         var bytes: [UInt8] = []
         let inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
         for try await part in exchange.body {
@@ -66,7 +66,7 @@ extension CouchDBServer {
                         }
                     }
                 }
-                try budget.reserve(bytes.count - before)
+                try budgets.bodies.reserve(bytes.count - before)
                 taken += bytes.count - before
             }
         }

@@ -261,7 +261,7 @@ public final class CouchDBListener: Sendable {
 
     /// Call this after the access policy's answers change. Feeds that are open follow the new answers; documents that a client gains
     /// arrive when those change next. Does nothing without an access policy.
-    public func accessChanged() { life.running?.service.server.visibleCounts.forget() }
+    public func accessChanged() { life.running?.service.server.caches.visibleCounts.forget() }
 
     /// Stops accepting connections, ends the replications that clients started, and closes open connections.
     ///

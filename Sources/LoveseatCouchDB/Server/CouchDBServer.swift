@@ -35,6 +35,26 @@ final class CouchDBServer: Sendable {
         var prepareReplication: (@Sendable (URL, inout ReplicatorConfiguration) -> Void)?
     }
 
+    /// The results that one request leaves for the next.
+    struct Caches: Sendable {
+        let visibleCounts = VisibleCounts()
+        let pages = ChangesPages()
+        let branches = LastBranches()
+    }
+
+    /// The bytes that all requests at once may have.
+    struct Budgets: Sendable {
+        /// Bodies, in memory.
+        let bodies: BodyBudget
+        /// Attachments that come within JSON, on the disk.
+        let inline: BodyBudget
+
+        init(_ settings: Settings) {
+            bodies = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))
+            inline = BodyBudget(limit: Int(clamping: min(settings.maximumInlineAttachments, .max / 4)) * 2)
+        }
+    }
+
     static let version = "3.3.3"
     static let product = "Loveseat"
 
@@ -45,20 +65,16 @@ final class CouchDBServer: Sendable {
     /// Called with the connection of a client that has proved who it is: others are closed after a while.
     let admit: @Sendable (any Channel) -> Void
     let sessions = Sessions()
-    let visibleCounts = VisibleCounts()
     let clients = ReplicatingClients()
     let jobs = ReplicationJobs()
     /// How many compactions that clients asked for have not ended. A client that asked for one waits until none is running.
     let compactions = Mutex(0)
-    let pages = ChangesPages()
-    let lastBranches = LastBranches()
+    let caches = Caches()
     /// The URLs that mean this listener.
     let urls: @Sendable () -> [URL]
     /// Nil where Digest is not offered.
     let digest: DigestLogin?
-    let budget: BodyBudget
-    /// The budget of the attachments that come within JSON, which are on the disk.
-    let inlineBudget: BodyBudget
+    let budgets: Budgets
     /// The listener's identity, by which clients recognise it.
     let uuid: String
     /// The name of the header that says which start of the listener answers.
@@ -81,8 +97,7 @@ final class CouchDBServer: Sendable {
         self.urls = urls
         self.admit = admit
         digest = settings.isSecure ? nil : authenticator.secrets.map { DigestLogin($0) }
-        budget = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))
-        inlineBudget = BodyBudget(limit: Int(clamping: min(settings.maximumInlineAttachments, .max / 4)) * 2)
+        budgets = Budgets(settings)
         let stored = try databases.database.store.readRows { try $0.info("public_uuid") } ?? ""
         let digits = stored.lowercased().filter(\.isHexDigit)
         uuid = digits.count == 32 ? digits : String(repeating: "0", count: 32)

@@ -58,7 +58,7 @@ extension CouchDBServer {
                 (try view.count(entry.handle), try view.deletedCount(entry.handle))
             }
         }
-        let counts = try visibleCounts.counts(of: entry, access)
+        let counts = try caches.visibleCounts.counts(of: entry, access)
         return (counts.live, counts.deleted)
     }
 }
