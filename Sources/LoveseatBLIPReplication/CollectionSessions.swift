@@ -14,6 +14,8 @@ extension ReplicationSession {
         private(set) var unnoted: [Int] = []
         /// The sum of the counts of all collections.
         private(set) var total = Counts()
+        /// The place of each collection.
+        private(set) var positions: [CollectionName: Int] = [:]
 
         /// The counts of a collection.
         struct Counts: Hashable {
@@ -49,6 +51,10 @@ extension ReplicationSession {
         init(_ items: [CollectionSession]) {
             self.items = items
             accounts = Array(repeating: Account(), count: items.count)
+            positions = Dictionary(
+                items.enumerated().map { ($1.name, $0) },
+                uniquingKeysWith: { first, _ in first }
+            )
             for index in items.indices { touch(index) }
         }
 

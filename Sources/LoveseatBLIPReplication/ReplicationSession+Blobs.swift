@@ -9,24 +9,24 @@ extension ReplicationSession {
         do throws(ReplyError) {
             let index = try collection(of: message)
             let request = try GetAttachmentMessage(message)
-            guard waitingBlobReads.count < tuning.blobsWaiting else {
+            guard blobReads.waiting.count < tuning.blobsWaiting else {
                 throw ReplyError("HTTP", 503, "too many blobs are waiting to be sent")
             }
-            blobReads[number] = BlobRead(collection: index, request: request, offset: request.offset)
-            waitingBlobReads.append(number)
+            blobReads.all[number] = BlobRead(collection: index, request: request, offset: request.offset)
+            blobReads.waiting.append(number)
         } catch { refuse(message, number, error) }
     }
 
     /// Begins to send blobs that wait, as far as there is room: each takes a piece of memory until the peer has it.
     mutating func beginBlobReads() {
         let most = peer == .none ? tuning.blobsSending : tuning.largeBlobsSending
-        while blobReads.count - waitingBlobReads.count < most, !waitingBlobReads.isEmpty {
-            beginBlobRead(waitingBlobReads.removeFirst())
+        while blobReads.all.count - blobReads.waiting.count < most, !blobReads.waiting.isEmpty {
+            beginBlobRead(blobReads.waiting.removeFirst())
         }
     }
 
     private mutating func beginBlobRead(_ number: UInt64) {
-        guard let read = blobReads.removeValue(forKey: number) else {
+        guard let read = blobReads.all.removeValue(forKey: number) else {
             return impossible("blob request \(number) waits and is not here")
         }
         let length = effects.answering(number) {
@@ -45,8 +45,8 @@ extension ReplicationSession {
             let error = ReplyError("HTTP", 416, "the blob has \(length) bytes")
             return effects.append(.replyError(error, to: number, isUrgent: false))
         }
-        blobReads[number] = read
-        blobReads[number]?.length = length
+        blobReads.all[number] = read
+        blobReads.all[number]?.length = length
         let message = Message(isCompressed: read.request.isCompressed)
         let window = peer == .none ? BLIPConnection.window : tuning.blobWindow
         effects.append(.beginReply(message, to: number, window: window))
@@ -55,13 +55,13 @@ extension ReplicationSession {
     /// The next piece of a blob being sent. One that cannot be read ends where it stands: the peer sees that its digest is wrong, and this
     /// side reports why.
     mutating func supplyBlob(_ number: UInt64) {
-        guard var read = blobReads[number] else {
+        guard var read = blobReads.all[number] else {
             return impossible("more is wanted of the answer to \(number), which sends no blob")
         }
         let (bytes, failure) = piece(of: read)
         read.offset += UInt64(bytes.count)
         let isLast = read.offset >= read.length || bytes.isEmpty
-        blobReads[number] = isLast ? nil : read
+        blobReads.all[number] = isLast ? nil : read
         effects.append(.supply(bytes, isLast: isLast, to: number))
         let event = BlobEvent(
             collection: read.collection,

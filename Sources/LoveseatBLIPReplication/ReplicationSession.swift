@@ -37,9 +37,7 @@ package struct ReplicationSession {
     var hasCollections: Bool?
     /// The peer's protocol extensions.
     var peer = ProtocolExtensions.none
-    var blobReads: [UInt64: BlobRead] = [:]
-    /// Requests for blobs that wait because the maximum number of blobs is being sent, in order.
-    var waitingBlobReads: [UInt64] = []
+    var blobReads = BlobReads()
     /// The checkpoints that the peer has saved over this connection.
     var checkpointsSaved: Set<ExactText> = []
 
@@ -49,6 +47,13 @@ package struct ReplicationSession {
     private var hasFailed = false
     private var violations = 0
     private var invariantPace = InvariantPace()
+
+    /// The blobs that the peer has requested, by the numbers of the requests.
+    struct BlobReads: Sendable {
+        var all: [UInt64: BlobRead] = [:]
+        /// Requests that wait because the maximum number of blobs is being sent, in order.
+        var waiting: [UInt64] = []
+    }
 
     /// A blob being sent.
     struct BlobRead: Sendable {
@@ -101,7 +106,7 @@ package struct ReplicationSession {
     package var revisionsExpected: Int { collections.total.expectations }
 
     /// The positions of the collections by their names; none before the peers agreed on them.
-    package private(set) var collectionIndices: [CollectionName: Int] = [:]
+    package var collectionIndices: [CollectionName: Int] { collections.positions }
 
     // MARK: Events
 
@@ -316,10 +321,6 @@ package struct ReplicationSession {
     /// The collections of a session that begins.
     mutating func begin(_ sessions: [CollectionSession]) {
         collections = CollectionSessions(sessions)
-        collectionIndices = Dictionary(
-            sessions.enumerated().map { ($1.name, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
     }
 
     /// Continues every collection that the event touched, as far as possible without the peer.
