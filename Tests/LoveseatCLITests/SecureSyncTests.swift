@@ -216,7 +216,9 @@ struct StandardStreamTests {
         #expect(missing.status == 69)
         #expect(missing.errors.contains("nowhere"))
         #expect(try folder.run("sync", "a", "exec:echo hello").status != 0)
-        #expect(try folder.run("serve-stdio", "b").status != 0)
+        // Neither /dev/null nor a file connects it with a peer.
+        #expect(try folder.run("serve-stdio", "b").status == 64)
+        #expect(try folder.run(["serve-stdio", "b"], input: Data("hello".utf8)).status == 64)
     }
 
     /// The peer's database is open in the child that serves it: a second child could not open it meanwhile.

@@ -45,6 +45,26 @@ struct SignalTests {
         )
     }
 
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `serving over standard input and output ends with 0 at a signal`(_ signal: Int32) throws {
+        let process = Process()
+        process.executableURL = try CommandLineFolder.program
+        process.arguments = ["serve-stdio", "db", "--verbose"]
+        process.currentDirectoryURL = URL(filePath: folder.path)
+        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = errors
+        try Lifeline.run(process)
+        // The first line of the log: from then on no signal is lost.
+        _ = errors.fileHandleForReading.availableData
+        kill(process.processIdentifier, signal)
+        process.waitUntilExit()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 0)
+        withExtendedLifetime((input, output)) {}
+    }
+
     @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
     func `an interrupted pass says so, in its exit code and its JSON`(_ signal: Int32, _ status: Int32) throws
     {

@@ -19,6 +19,7 @@ struct ServeStdio: AsyncParsableCommand {
 
     func run() async throws {
         try logging.begin()
+        Signals.begin()
         let database = try argument.open(keepsDeltaBases: delta)
         var configuration = MessageEndpointListenerConfiguration(
             collections: try database.collections(named: collections.collectionNames),
@@ -36,7 +37,9 @@ struct ServeStdio: AsyncParsableCommand {
             if change.status.activity == .stopped { break }
         }
         try await database.close()
-        // A peer that disconnects is the normal end.
-        if let error = last?.error, error.code != .webSocketGoingAway { throw error }
+        // A peer that disconnects is the normal end, and so is a signal.
+        if Signals.interruption == nil, let error = last?.error, error.code != .webSocketGoingAway {
+            throw error
+        }
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import LoveseatCore
 public import LoveseatModel
 private import LoveseatPlatform
@@ -50,8 +51,11 @@ public final class SocketTransport: MessageTransport {
     /// - Parameters:
     ///   - input: The descriptor to read from.
     ///   - output: The descriptor to write to.
-    /// - Throws: ``LoveseatError``: an error of the `posix` domain if the descriptors are not pipes.
+    /// - Throws: ``LoveseatError``: `invalidParameter` if a descriptor is that of a file or of a device such as `/dev/null`, and an error of the
+    ///   `posix` domain if one is not open.
     public init(input: Int32, output: Int32) async throws(LoveseatError) {
+        try Self.checkStream(input, "input")
+        try Self.checkStream(output, "output")
         let parts = Parts()
         do {
             channel = try await NIOPipeBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -59,6 +63,16 @@ public final class SocketTransport: MessageTransport {
                 .takingOwnershipOfDescriptors(input: input, output: output).channelUnlessCancelled()
             mailbox = parts.mailbox
         } catch { throw LoveseatError(network: error) }
+    }
+
+    /// NIO ends the process when it is to wait for a descriptor that the system does not let anybody wait for.
+    private static func checkStream(_ descriptor: Int32, _ role: String) throws(LoveseatError) {
+        // Only files, and devices such as /dev/null, have a position.
+        if isatty(descriptor) == 1 || lseek(descriptor, 0, SEEK_CUR) < 0 { return }
+        throw LoveseatError(
+            .invalidParameter,
+            "the \(role) is not a pipe, a socket or a terminal: connect it with the program of the peer"
+        )
     }
 
     private init(_ connect: (ClientBootstrap) async throws -> any Channel) async throws(LoveseatError) {
