@@ -19,10 +19,10 @@ final class RecordedInbox: RecordedCheckpoints, ReplicaInbox {
         removed += removals.map(\.documentID)
         return []
     }
-    func judge(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
+    func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
         -> [ChangeVerdict]
     { [] }
-    func judge(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
+    func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind) throws(LoveseatError)
         -> [ProposalVerdict]
     { [] }
     func refusal(of candidate: FilterCandidate) -> LoveseatError? { nil }
