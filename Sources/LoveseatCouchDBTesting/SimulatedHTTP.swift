@@ -99,7 +99,10 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
                 throw LoveseatError(.init(5_017), "peer \(target.index) does not listen")
             }
             let answer = await server.answer(call, breakingAfter: limit)
-            trace("\(call.method) \(path) \(call.body.count) -> \(answer.status) \(answer.body.count)")
+            let checkpoint = path.contains("/_local/") ? " \(String(decoding: call.body, as: UTF8.self))" : ""
+            trace(
+                "\(call.method) \(path) \(call.body.count) -> \(answer.status) \(answer.body.count)\(checkpoint)"
+            )
             return answer
         }
         if let fate { trace("\(fate): \(call.method) \(path)") }

@@ -138,12 +138,14 @@ package final class DocumentStore: Sendable {
         catalog.withLock { $0 = opened.catalog }
     }
 
-    /// Reads the catalog again after the content was replaced by a snapshot.
-    func reloadCatalog() throws {
-        let loaded = try writer.unsafeRead { try CollectionTable.load($0) }
+    /// Reads the catalog again after the content was replaced by a snapshot. `reserved`: the last sequence that may have been used.
+    func reloadCatalog(reserved: UInt64) throws {
+        let (loaded, left) = try writer.unsafeRead {
+            (try CollectionTable.load($0), try SequenceReserve.left($0))
+        }
         catalog.withLock { catalog in
             // Nothing may have been written since the last time.
-            let used = max(catalog.reserved, catalog.firstFree)
+            let used = max(catalog.reserved, catalog.firstFree, left, reserved)
             catalog = loaded
             catalog.beginBehind(used)
         }

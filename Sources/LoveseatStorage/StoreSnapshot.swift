@@ -22,9 +22,12 @@ extension DocumentStore {
 
     /// Restores an earlier snapshot, as a power loss does. The store must not be used meanwhile.
     ///
-    /// The reserve of sequences had reached the disk in any case.
-    package func restore(_ snapshot: StoreSnapshot) throws {
+    /// The reserve of sequences had reached the disk in any case. `reserved`: that of a store which this one replaces.
+    package func restore(_ snapshot: StoreSnapshot, reserved: UInt64 = 0) throws {
         try maintain { database in try snapshot.rows.read { try $0.backup(to: database) } }
-        try reloadCatalog()
+        try reloadCatalog(reserved: reserved)
     }
+
+    /// The last sequence that may have been used.
+    package var reservedSequence: UInt64 { catalog.withLock { max($0.reserved, $0.firstFree) } }
 }

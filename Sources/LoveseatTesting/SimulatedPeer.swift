@@ -76,10 +76,12 @@ package final class SimulatedPeer: @unchecked Sendable {
     /// Closes the database and opens it again: what still runs of the process that died gets errors from now on.
     ///
     /// `snapshot`: what is on the disk; nil for everything.
-    func reopen(_ snapshot: StoreSnapshot? = nil) throws {
+    ///
+    /// `reserved`: the last sequence that may have been used, if the disk is the same.
+    func reopen(_ snapshot: StoreSnapshot? = nil, reserved: UInt64 = 0) throws {
         let content = try snapshot ?? store.snapshot()
         let opened = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
-        try opened.restore(content)
+        try opened.restore(content, reserved: reserved)
         try store.close()
         (store, service, judged) = (opened, nil, JudgedState())
         // The transactions of the process that died are none that reached the disk in the new one.
@@ -107,7 +109,7 @@ package final class SimulatedPeer: @unchecked Sendable {
         // Its first sync failed, and was reported.
         guard let durable else { return }
         if options.runsTasksInPlace {
-            try reopen(durable.store)
+            try reopen(durable.store, reserved: store.reservedSequence)
         } else {
             try store.restore(durable.store)
             collections = collections.map { store.collection($0.name) ?? $0 }
