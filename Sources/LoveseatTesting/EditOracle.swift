@@ -167,7 +167,7 @@ final class EditOracle {
     /// Somebody edited a document: `tree` is what the peer has now, `base` the revision that was edited.
     func edited(_ peer: Int, _ key: String, _ tree: RevisionTree, base: RevisionID?) {
         // The edit made nothing: it deleted a deleted document, or found no conflict to merge.
-        guard let revision = tree.current, revision.id != base, let body = revision.body else { return }
+        guard let revision = made(in: tree, over: base), let body = revision.body else { return }
         var history = histories[key] ?? History()
         let known = history.known[peer] ?? []
         // A document that begins with the same content as one that was purged here continues that one.
@@ -176,9 +176,10 @@ final class EditOracle {
         let number = history.edits.count
         // A revision that came without its content was seen all the same.
         let seen = hubs.contains(peer) ? tree.line(revision.id) : Array(tree.nodes.keys)
+        let beside = leavesBeside(revision.id, in: tree)
         let superseded = seen.reduce(into: known) {
             if $1 != revision.id { $0.formUnion(history.restsOn[$1] ?? []) }
-        }
+        }.filter { !beside.contains(history.edits[$0].revision) }
         let isTwin = history.edits.contains { $0.revision == revision.id && !$0.isGone }
         history.origins[revision.id] = origin
         history.edits.append(
@@ -197,9 +198,26 @@ final class EditOracle {
         if isTwin {
             history.twins[revision.id, default: []].append(number)
         } else {
-            history.restsOn[revision.id] = known.union([number])
+            history.restsOn[revision.id] = known.intersection(superseded).union([number])
         }
         histories[key] = history
+    }
+
+    /// The revision that an edit made; nil if it made none. A deletion of one of several leaves that are kept does not become the current
+    /// revision: the next leaf does, which nobody wrote.
+    private func made(in tree: RevisionTree, over base: RevisionID?) -> RevisionTree.Node? {
+        guard let current = tree.current, current.id != base else { return nil }
+        guard tree.keepsBranches, let base, current.parent != base else { return current }
+        return tree.leaves.first { $0.parent == base && $0.isDeleted } ?? current
+    }
+
+    /// The live leaves that an edit of a document with kept branches leaves as they are: its author decides nothing about them
+    /// (docs/decisions/0009).
+    private func leavesBeside(_ id: RevisionID, in tree: RevisionTree) -> Set<RevisionID> {
+        guard tree.keepsBranches else { return [] }
+        return Set(
+            tree.open(among: tree.candidates).map(\.node).filter { !$0.isDeleted && $0.id != id }.map(\.id)
+        )
     }
 
     /// A peer is about to send a hub a copy.
