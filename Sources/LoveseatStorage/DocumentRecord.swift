@@ -105,6 +105,11 @@ package final class DocumentRecord: Sendable {
         return mine == digest || (mine ?? lineDigest) == (digest ?? lineDigest)
     }
 
+    /// Whether a leaf that peers of CouchDB's wire are shown has not come with its content.
+    package func awaitsLeaf() throws(LoveseatError) -> Bool {
+        flags.contains(.branched) ? try tree().awaitsLeaf : false
+    }
+
     private var lineDigest: String {
         Array(Self.digest(RevisionTree.summary(ofLine: revision))).hexadecimalText
     }

@@ -18,7 +18,7 @@ package enum TreeMessage {
         withCurrent: Bool = false,
         withBlobs: Bool = false
     ) -> [UInt8] {
-        let bodies = bodies(of: knowledge, except: withCurrent ? nil : current, withBlobs)
+        let bodies = bodies(of: knowledge, current, withCurrent: withCurrent, withBlobs: withBlobs)
         var writer = Writer()
         writer.bytes.reserveCapacity(
             100 * knowledge.nodes.count + bodies.reduce(200) { $0 + $1.1.bytes.count + 60 }
@@ -76,19 +76,30 @@ package enum TreeMessage {
         }
     }
 
-    /// A tree with one body only, that of the current revision, which the peer may not get in any other way.
+    /// A tree with one body only, that of the current revision, which the peer may not get in any other way. If branches are kept, peers of
+    /// CouchDB's wire are shown every leaf, so the tree has the bodies of all.
     static func answer(_ knowledge: TreeKnowledge, current: RevisionID) -> [UInt8] {
-        body(knowledge.keepingBody(of: current), current: current, withCurrent: true)
+        let told = knowledge.keepsBranches ? knowledge : knowledge.keepingBody(of: current)
+        return body(told, current: current, withCurrent: true)
     }
 
-    private static func bodies(of knowledge: TreeKnowledge, except current: RevisionID?, _ withBlobs: Bool)
-        -> [(RevisionID, JSONText)]
-    {
+    /// The bodies that fit, that of the current revision first.
+    private static func bodies(
+        of knowledge: TreeKnowledge,
+        _ current: RevisionID,
+        withCurrent: Bool,
+        withBlobs: Bool
+    ) -> [(RevisionID, JSONText)] {
         var room = withBlobs ? ReplicationTuning.keptTreeBodies : ReplicationTuning.treeBodies
         let nodes = knowledge.nodes
-        return nodes.indices.sorted { nodes[$0].id > nodes[$1].id }.compactMap { index in
+        let order = nodes.indices.sorted { one, other in
+            (nodes[one].id == current) != (nodes[other].id == current)
+                ? nodes[one].id == current : nodes[one].id > nodes[other].id
+        }
+        return order.compactMap { index in
             let node = nodes[index]
-            guard node.id != current, let body = node.body, withBlobs || !node.flags.contains(.hasBlobs),
+            guard withCurrent || node.id != current, let body = node.body,
+                withBlobs || !node.flags.contains(.hasBlobs),
                 body.bytes.count <= room
             else { return nil }
             room -= body.bytes.count

@@ -255,9 +255,9 @@ extension CollectionReplica {
             // A Loveseat's tree is also wanted if its revision is here and another one is current: a peer that may not push, or does not,
             // has no other way to exchange trees.
             let tellsMore =
-                peer == .loveseat && change.knowledge != nil
+                try peer == .loveseat && change.knowledge != nil
                 && (tree == nil
-                    ? !record.knowsTheSame(as: change.knowledge)
+                    ? !record.knowsTheSame(as: change.knowledge) || record.awaitsLeaf()
                     : remote != nil && record.knowledgeDigest != change.knowledge)
             if !tellsMore,
                 tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
@@ -320,7 +320,7 @@ extension CollectionReplica {
             return try zip(proposals, records).map { proposal, record in
                 // To the peer, a document that it may not read does not exist.
                 guard let record, try access?.mayRead(record) ?? true else { return .wanted }
-                return verdict(on: proposal, record, from: peer)
+                return try verdict(on: proposal, record, from: peer)
             }
         }
     }
@@ -329,10 +329,12 @@ extension CollectionReplica {
         on proposal: ProposedChange,
         _ record: DocumentRecord,
         from peer: RevisionTree.PeerKind
-    ) -> ProposalVerdict {
+    ) throws -> ProposalVerdict {
         if record.revision == proposal.revision {
             // If one side knows more, both exchange their trees.
-            let isKnown = peer != .loveseat || record.knowsTheSame(as: proposal.knowledge)
+            let isKnown =
+                try peer != .loveseat
+                || (record.knowsTheSame(as: proposal.knowledge) && !record.awaitsLeaf())
             return isKnown ? .alreadyHere : .wanted
         }
         // A Loveseat sends its tree with the revision, and is answered with ours.

@@ -269,6 +269,7 @@ extension CollectionReplica {
                     current: current,
                     of: id,
                     remote: remote,
+                    pulls: pulls,
                     in: collection
                 )
                 guard outcome == false else { return .agrees }

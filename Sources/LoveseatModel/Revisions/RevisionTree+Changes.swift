@@ -127,11 +127,13 @@ extension RevisionTree {
 
     /// Adds the knowledge of a peer that has another current revision.
     ///
+    /// `pulls`: whether a pull can bring the content of other leaves, too.
     /// - Returns: whether the two agree now. They do not if the peer's revision has no body here: a pull brings it.
     package mutating func merge(
         _ knowledge: TreeKnowledge,
         current theirs: RevisionID,
         remote: Remote,
+        pulls: Bool = false,
         by policy: TreePolicy
     ) throws(InsertRefusal) -> Bool {
         let known = self
@@ -139,7 +141,8 @@ extension RevisionTree {
         keepTelling(known.branches)
         guard contains(theirs) else { throw .badHistory }
         // The body may be lost everywhere; then both show the best of those that are left.
-        guard !lacksCurrentBody || current?.id == theirs else {
+        let awaitsLeaf = pulls && remotes[remote] != theirs && awaitsLeaf(of: knowledge)
+        guard !lacksCurrentBody || current?.id == theirs, !awaitsLeaf else {
             self = known
             return false
         }

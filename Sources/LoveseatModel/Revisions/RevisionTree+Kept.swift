@@ -21,6 +21,26 @@ extension RevisionTree {
         closed.insert(Self.keptMark)
     }
 
+    /// Whether a leaf that peers of CouchDB's wire are shown has not come with its content.
+    package var awaitsLeaf: Bool { !awaitedLeaves.isEmpty }
+
+    private var awaitedLeaves: [RevisionID] {
+        guard keepsBranches else { return [] }
+        return open(among: candidates).filter { $0.node.body == nil }.map(\.original)
+    }
+
+    /// Whether the content of a leaf is awaited that a peer knows of.
+    func awaitsLeaf(of knowledge: TreeKnowledge) -> Bool {
+        let awaited = awaitedLeaves
+        return knowledge.nodes.contains { awaited.contains(original($0.id)) }
+    }
+
+    /// Whether the content of a leaf is here that another tree of the document awaits.
+    package func completes(_ other: RevisionTree) -> Bool {
+        guard keepsBranches else { return false }
+        return other.awaitedLeaves.contains { nodes[$0]?.body != nil && isLeaf($0) }
+    }
+
     /// Closes a leaf that has lost against the current revision by the rule alone.
     ///
     /// - Returns: whether it was such a leaf.

@@ -90,13 +90,20 @@ extension StoreWriteTransaction {
         current: RevisionID,
         of id: String,
         remote: Int,
+        pulls: Bool,
         in collection: CollectionHandle
     ) throws -> Bool? {
         guard let record = try record(id, in: collection) else { return nil }
         var tree = try record.tree()
         let before = tree
         let isMended = try Self.compare(knowledge.nodes, with: &tree)
-        let agrees = try tree.merge(knowledge, current: current, remote: remote, by: treePolicy)
+        let agrees = try tree.merge(
+            knowledge,
+            current: current,
+            remote: remote,
+            pulls: pulls,
+            by: treePolicy
+        )
         try replace(before, with: &tree, over: record, id: id, in: collection, isMended: isMended)
         return agrees
     }
@@ -129,7 +136,8 @@ extension StoreWriteTransaction {
         }
         let isSettled = record.hasConflicts && tree.pending.isEmpty
         let isChanged = current?.id != record.revision || isMended || isSettled
-        if isChanged || isContradicted || tree.hasMoreKnowledge(than: before) {
+        // Peers of CouchDB's wire are shown a leaf when its content is here.
+        if isChanged || isContradicted || tree.hasMoreKnowledge(than: before) || tree.completes(before) {
             try store(tree, current: current, over: record, in: collection)
         } else {
             try write(tree, current: current, over: record, in: collection, sequence: record.sequence)
