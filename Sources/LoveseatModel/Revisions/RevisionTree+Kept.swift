@@ -56,6 +56,12 @@ extension RevisionTree {
         return true
     }
 
+    /// Closes a tombstone that only says that the leaf below it has lost or was given up. It is not a deletion of the document, and deletes no
+    /// other leaf.
+    package mutating func closeTombstone(_ id: RevisionID) {
+        if nodes[id]?.isDeleted == true, isLeaf(id) { closed.insert(id) }
+    }
+
     /// Adds a revision that a peer of CouchDB's wire made, with its history, newest first, beside the revisions that are here.
     ///
     /// - Returns: whether something changed.

@@ -193,7 +193,7 @@ extension RevisionTree {
 
     /// Forgets closed lines except the highest ones, and records about revisions that are not here.
     private mutating func forgetClosedLines() {
-        if closed.count <= Self.closedLinesKept { return }
+        if closed.count <= Self.closedLinesKept || keepsBranches { return }
         let current = current
         let before = candidates
         let lines = leaves.filter { closed.contains(original($0.id)) && $0.id != current?.id }

@@ -62,6 +62,7 @@ extension StoreWriteTransaction {
         let isNews =
             try close(history, in: &tree)
             || tree.insertBranch(history, flags: flags.treeFlags, body: body, by: treePolicy)
+        if Self.isClosing(history) { tree.closeTombstone(revision) }
         try keepLate(body, of: revision, in: tree, id, collection)
         guard isNews || isMended else { return false }
         try store(tree, over: record, id: id, in: collection)
@@ -87,8 +88,11 @@ extension StoreWriteTransaction {
     ///
     /// - Returns: whether the history is such a tombstone.
     private func close(_ history: [RevisionID], in tree: inout RevisionTree) -> Bool {
-        guard history.count > 1, history[0] == Self.closingTombstone(over: history[1]) else { return false }
-        return tree.closeLoser(history[1], by: treePolicy)
+        Self.isClosing(history) && tree.closeLoser(history[1], by: treePolicy)
+    }
+
+    private static func isClosing(_ history: [RevisionID]) -> Bool {
+        history.count > 1 && history[0] == closingTombstone(over: history[1])
     }
 
     /// A revision with its history, newest first, as a peer of CouchDB's wire sent it.
@@ -148,6 +152,7 @@ extension StoreWriteTransaction {
             } catch let error as OtherContent { refusals[index] = error }
         }
         var outcomes = tree.insertBranches(accepted, by: treePolicy)[...]
+        for branch in accepted where Self.isClosing(branch.history) { tree.closeTombstone(branch.history[0]) }
         // Refused revisions have changed nothing, and are among the results.
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
