@@ -14,8 +14,9 @@ package struct DocumentBranch: Sendable {
 /// A document's leaves as peers of CouchDB's wire see them (docs/decisions/0009): the current revision first. Among deletions only, the
 /// first one is that which CouchDB's rule chooses.
 ///
-/// Leaves that lost by the rule between Loveseats, and leaves that were given up, are shown with a tombstone on top, so that CouchDB's rule
-/// chooses the same revision. Every leaf can be served: a deletion of which only the ID is here has no content, and a live leaf whose
+/// Leaves that were given up, and leaves that lost against another one of the same document by the rule between Loveseats, are shown with a
+/// tombstone on top, so that CouchDB's rule chooses the same revision. A live leaf of another document is not shown as long as it has only
+/// lost. Every leaf can be served: a deletion of which only the ID is here has no content, and a live leaf whose
 /// content is not here is left out.
 package struct DocumentBranches: Sendable {
     private let tree: RevisionTree?
@@ -24,7 +25,8 @@ package struct DocumentBranches: Sendable {
     package private(set) var leaves: [DocumentBranch]
     /// The tombstones that are shown on top of leaves, by their IDs.
     private let tombstones: [RevisionID: RevisionID]
-    /// The leaves whose content has to come from other peers.
+    /// The leaves whose content has to come from other peers, and the lines that are not shown: a peer that has one of their revisions as a
+    /// leaf has that document, too.
     private let incomplete: Set<RevisionID>
     /// The revisions that a client may know of, and those of them whose content it may not have; nil without restrictions.
     private var visible: (known: Set<RevisionID>, withheld: Set<RevisionID>)?
@@ -55,8 +57,11 @@ package struct DocumentBranches: Sendable {
         var others: [DocumentBranch] = []
         var incomplete: Set<RevisionID> = []
         if !tree.isLine {
-            let closed = tree.closed
-            for leaf in tree.leaves where leaf.id != record.revision && !leaf.flags.contains(.pending) {
+            let (closed, undecided) = (tree.closed, tree.undecidedLeaves)
+            incomplete = tree.lines(ofUndecided: undecided)
+            for leaf in tree.leaves
+            where leaf.id != record.revision && !leaf.flags.contains(.pending) && !undecided.contains(leaf.id)
+            {
                 guard !tree.isAncestor(record.revision, of: leaf.id) else {
                     if leaf.body == nil, tree.awaitsBody(of: leaf.id) { incomplete.insert(leaf.id) }
                     continue

@@ -120,12 +120,17 @@ struct BranchTests {
         for index in 0..<3 { #expect(try branches(index).winner.id.text == "2-cc", "database \(index)") }
     }
 
-    @Test func `what lost between Loveseats is shown with a tombstone on top`() async throws {
-        for index in 0..<2 {
-            var document = Document(id: "x")
-            document["by"] = .string("\(index)")
-            try databases[index].defaultCollection().save(&document)
-        }
+    private func save(_ index: Int, _ by: String) throws {
+        let collection = try databases[index].defaultCollection()
+        var document = try collection.document(id: "x") ?? Document(id: "x")
+        document["by"] = .string(by)
+        try collection.save(&document)
+    }
+
+    @Test func `an edit that lost between Loveseats is shown with a tombstone on top`() async throws {
+        try save(0, "first")
+        try await sync(0, 1)
+        for index in 0..<2 { try save(index, "\(index)") }
         try await sync(0, 1)
         for index in 0..<2 {
             let shown = try branches(index)
@@ -138,6 +143,22 @@ struct BranchTests {
             #expect(!shown.contains(shown.leaves[1].id))
         }
         #expect(try leaves(0) == leaves(1))
+    }
+
+    @Test
+    func
+        `another document that has only lost between Loveseats is not shown, and comes back when the first is deleted`()
+        async throws
+    {
+        for index in 0..<2 { try save(index, "\(index)") }
+        let all = try (0..<2).map { try leaves($0)[0] }
+        try await sync(0, 1)
+        for index in 0..<2 { #expect(try leaves(index) == [all.max() ?? ""]) }
+        // Somebody who does not know the other one deletes what is shown.
+        let won = all.max() ?? ""
+        let tombstone = "2-dd"
+        for index in 0..<2 { try insert(index, [tombstone, won], deleted: true) }
+        for index in 0..<2 { #expect(try leaves(index) == [all.min() ?? "", "\(tombstone) deleted"]) }
     }
 
     @Test func `a local edit resolves no conflict that peers keep, and the app can see it`() throws {

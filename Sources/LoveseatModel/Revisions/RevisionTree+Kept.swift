@@ -17,8 +17,32 @@ extension RevisionTree {
     package mutating func keepBranches() {
         if keepsBranches { return }
         let current = current.map { original($0.id) }
-        for candidate in candidates where candidate.original != current { closed.insert(candidate.original) }
+        let undecided = undecidedLeaves
+        for candidate in candidates
+        where candidate.original != current && !undecided.contains(candidate.node.id) {
+            closed.insert(candidate.original)
+        }
         closed.insert(Self.keptMark)
+    }
+
+    /// The live leaves of other documents, which have only lost. They would be current if the current revision were deleted by somebody who
+    /// does not know them. Another one may also be the best leaf, whose content has not come.
+    ///
+    /// Nobody has decided about them, so peers of CouchDB's wire are told nothing of them. If one of these peers has such a leaf, all
+    /// leaves are kept.
+    package var undecidedLeaves: Set<RevisionID> {
+        guard !keepsBranches, !isLine, let current else { return [] }
+        let winners = documents(among: open(among: candidates)).compactMap(best(ofDocument:)).map(\.node)
+        let others = winners.filter { $0.id != current.id && !$0.isDeleted && isLeaf($0.id) }
+        return Set(others.map(\.id))
+    }
+
+    /// The undecided leaves with their ancestors, without what other leaves descend from.
+    package func lines(ofUndecided undecided: Set<RevisionID>) -> Set<RevisionID> {
+        if undecided.isEmpty { return [] }
+        var lines = Set(undecided.flatMap(line))
+        for leaf in leaves where !undecided.contains(leaf.id) { lines.subtract(line(leaf.id)) }
+        return lines
     }
 
     /// Whether a leaf that peers of CouchDB's wire are shown has not come with its content.
@@ -81,8 +105,11 @@ extension RevisionTree {
             let node = nodes[id]
             try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body, by: policy)
             if node?.body == nil { nodes[id]?.body = nil }
+            let isConflict = before.lines(ofUndecided: before.undecidedLeaves).contains(id)
+            if isConflict { keepBranches() }
             let noted = formerLeaves
             prune(by: policy)
+            if isConflict { return true }
             guard policy.putsAside else { return !hasSameLines(as: before) }
             // Revisions that were put back for this are put aside again. A revision that a peer took for a leaf stays, which is not a
             // change.

@@ -1,0 +1,118 @@
+import LoveseatModel
+import Testing
+
+/// Leaves about which nobody has decided, and tombstones that only say that a leaf has lost (docs/decisions/0009).
+@Suite struct UndecidedLeafTests {
+    private func rev(_ text: String) throws -> RevisionID { try #require(RevisionID(text)) }
+
+    private func node(_ id: String, over parent: String? = nil, deleted: Bool = false, hasBody: Bool = true)
+        throws -> RevisionTree.Node
+    {
+        RevisionTree.Node(
+            id: try rev(id),
+            parent: try parent.map(rev),
+            flags: deleted ? .deleted : [],
+            body: !hasBody ? nil : deleted ? .emptyObject : JSONText(canonical: ["rev": .string(id)])
+        )
+    }
+
+    private func tree(_ nodes: RevisionTree.Node...) throws -> RevisionTree {
+        var knowledge = TreeKnowledge()
+        knowledge.nodes = nodes
+        var tree = RevisionTree()
+        try tree.merge(knowledge)
+        return tree
+    }
+
+    private func insert(_ history: [String], deleted: Bool = false, in tree: inout RevisionTree) throws
+        -> Bool
+    {
+        try tree.insertBranch(
+            history.map(rev),
+            flags: deleted ? .deleted : [],
+            body: deleted ? .emptyObject : JSONText(canonical: ["rev": .string(history[0])])
+        )
+    }
+
+    @Test func `a live leaf of another document that has only lost is undecided`() throws {
+        var tree = try tree(node("1-bb"), node("1-aa"))
+        #expect(tree.undecidedLeaves == [try rev("1-aa")])
+        tree.insertLocal(try rev("2-cc"), parent: try rev("1-bb"), flags: [], body: .emptyObject)
+        #expect(tree.undecidedLeaves == [])
+        #expect(tree.closed == [try rev("1-aa")])
+    }
+
+    @Test func `a leaf that waits for its content while a deletion is shown in its place is undecided`()
+        throws
+    {
+        let tree = try tree(
+            node("1-bb", hasBody: false),
+            node("1-aa", hasBody: false),
+            node("2-cc", over: "1-bb", deleted: true)
+        )
+        #expect(tree.current?.id == (try rev("2-cc")))
+        #expect(tree.undecidedLeaves == [try rev("1-aa")])
+    }
+
+    @Test func `a leaf that lost against its own document is decided`() throws {
+        let edits = try tree(node("1-aa"), node("2-bb", over: "1-aa"), node("2-cc", over: "1-aa"))
+        #expect(edits.undecidedLeaves == [])
+        let deletion = try tree(
+            node("1-aa"),
+            node("2-bb", over: "1-aa"),
+            node("2-cc", over: "1-aa", deleted: true)
+        )
+        #expect(deletion.undecidedLeaves == [])
+    }
+
+    @Test func `all leaves are kept when a peer has one that has only lost here`() throws {
+        var tree = try tree(node("1-bb"), node("1-aa"))
+        #expect(try insert(["1-aa"], in: &tree))
+        #expect(tree.keepsBranches)
+        #expect(!tree.closed.contains(try rev("1-aa")))
+        #expect(try !insert(["1-aa"], in: &tree))
+    }
+
+    @Test func `all leaves are kept when a peer has an ancestor of one that has only lost here`() throws {
+        var tree = try tree(node("3-bb"), node("2-aa", over: "1-aa"), node("1-aa", hasBody: false))
+        #expect(try insert(["1-aa"], in: &tree))
+        #expect(tree.keepsBranches)
+        #expect(!tree.closed.contains(try rev("2-aa")))
+    }
+
+    @Test func `a leaf that has only lost stays open when another one makes that all are kept`() throws {
+        var tree = try tree(node("1-bb"), node("1-aa"))
+        #expect(try insert(["1-cc"], in: &tree))
+        #expect(tree.keepsBranches)
+        #expect(!tree.closed.contains(try rev("1-aa")))
+    }
+
+    @Test func `a tombstone that only closes a leaf deletes no other leaf`() throws {
+        var tree = try tree(
+            node("1-aa", hasBody: false),
+            node("2-bb", over: "1-aa"),
+            node("2-cc", over: "1-aa"),
+            node("3-dd", over: "2-bb", deleted: true)
+        )
+        #expect(tree.current?.id == (try rev("3-dd")))
+        tree.closeTombstone(try rev("3-dd"))
+        #expect(tree.current?.id == (try rev("2-cc")))
+    }
+
+    @Test func `the trees of two databases do not agree while a pull can bring the content of a leaf`() throws
+    {
+        var one = try tree(node("1-bb"))
+        var other = try tree(node("1-bb"))
+        #expect(try insert(["1-aa"], in: &other))
+        let answer = other.knowledge.keepingBody(of: try rev("1-bb"))
+        var pulling = one
+        #expect(try !pulling.hear(answer, current: try rev("1-bb"), remote: 1, pulls: true))
+        #expect(pulling == one)
+        #expect(try one.hear(answer, current: try rev("1-bb"), remote: 1))
+        #expect(one.awaitsLeaf)
+        let before = one
+        try one.merge(other.knowledge)
+        #expect(!one.awaitsLeaf)
+        #expect(one.completes(before))
+    }
+}
