@@ -28,17 +28,4 @@ extension StoreWriteTransaction {
         last.bind(2, Int64(clamping: catalogView.lastSequence[collection.number] ?? 0))
         try last.run()
     }
-
-    /// Sets when a document expires, in milliseconds since 1970, or nil for never; false if it does not exist.
-    package func setExpiration(_ id: String, in collection: CollectionHandle, at time: Int64?) throws -> Bool
-    {
-        try requireOpen(collection)
-        let statement = try RawStatement(
-            "UPDATE \"\(collection.table)\" SET expires = ?2 WHERE doc_id = ?1",
-            in: database
-        )
-        statement.bind(1, id)
-        statement.bind(2, time)
-        return try statement.run() > 0
-    }
 }
