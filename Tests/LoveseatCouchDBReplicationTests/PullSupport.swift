@@ -133,7 +133,7 @@ struct Pull {
     mutating func run(_ answer: (Request) -> Answer? = { _ in nil }) throws {
         while true {
             try machine.goOn()
-            reports += machine.takeReports()
+            reports += machine.drainReports()
             while let next = machine.next(atOnce: 8) {
                 log.append(Self.words(next.request))
                 underWay.append(next)

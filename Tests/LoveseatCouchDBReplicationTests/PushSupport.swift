@@ -77,7 +77,7 @@ struct Push {
         var underWay: [RequestQueue<Request>.Numbered] = []
         while true {
             try machine.goOn()
-            reports += machine.takeReports()
+            reports += machine.drainReports()
             while let next = machine.next(atOnce: limit) {
                 log.append(Self.words(next.request))
                 underWay.append(next)

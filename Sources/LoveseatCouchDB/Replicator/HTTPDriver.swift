@@ -275,7 +275,7 @@ actor HTTPDriver: Replication {
         _ work: (inout Machine) throws -> Void
     ) async throws {
         let result = Result { try work(&running.machine) }
-        for report in running.machine.takeReports() {
+        for report in running.machine.drainReports() {
             await perform(report, lane, isPush: Machine.isPush)
         }
         try result.get()

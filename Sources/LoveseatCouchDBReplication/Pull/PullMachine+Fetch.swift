@@ -30,13 +30,13 @@ extension PullMachine {
         mutating func add(_ revision: FetchedRevision) -> [FetchedRevision] {
             let id = revision.document.id
             let isOther = fetched.last.map { !$0.document.id.isExactly(id) } ?? false
-            let due = isOther || fetched.count >= bulkSize || bytes >= bulkBytes ? take() : []
+            let due = isOther || fetched.count >= bulkSize || bytes >= bulkBytes ? drain() : []
             fetched.append(revision)
             bytes += revision.document.body.bytes.count
             return due
         }
 
-        mutating func take() -> [FetchedRevision] {
+        mutating func drain() -> [FetchedRevision] {
             defer { (fetched, bytes) = ([], 0) }
             return fetched
         }
@@ -54,7 +54,7 @@ extension PullMachine {
 
     mutating func fetch(_ changes: [RemoteChange], _ purpose: Purpose) throws {
         for change in changes where change.isRevoked {
-            try takeAway(change.documentID, change.revisions.first.flatMap { RevisionID($0) })
+            try withdraw(change.documentID, change.revisions.first.flatMap { RevisionID($0) })
         }
         let wanted = try store.missing(of: try listed(changes))
         reports.append(.found(wanted.count, changes: changes.count))
@@ -108,7 +108,7 @@ extension PullMachine {
             // Everything came in bulk.
             if singles.isEmpty { try endFetching(purpose) }
         case .singles(var gathered, let doubtful):
-            let due = gathered.take()
+            let due = gathered.drain()
             stage = .fetching(purpose, .singles(gathered, doubtful: doubtful))
             try save(due)
             // Some of them may have to be fetched again.

@@ -7,7 +7,7 @@ extension PullMachine {
     mutating func save(_ fetched: [FetchedRevision], isRepeated: Bool = false) throws {
         for removed in fetched where removed.document.isRemoved {
             reports.append(.finished(1))
-            try takeAway(removed.document.id, removed.document.history.first)
+            try withdraw(removed.document.id, removed.document.history.first)
         }
         let fetched = fetched.filter { !$0.document.isRemoved }
         if fetched.isEmpty { return }
@@ -67,7 +67,7 @@ extension PullMachine {
     }
 
     /// A gateway shows the document to this peer no more.
-    mutating func takeAway(_ id: String, _ revision: RevisionID?) throws {
+    mutating func withdraw(_ id: String, _ revision: RevisionID?) throws {
         // It lists also what this peer never had.
         guard documentIDs?.contains(id) ?? true, try !store.current([id]).isEmpty else { return }
         var error: LoveseatError?

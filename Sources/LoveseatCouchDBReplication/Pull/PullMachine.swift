@@ -114,7 +114,7 @@ package struct PullMachine: RequestMachine {
 
     package var isCaughtUp: Bool { if case .caughtUp = stage { true } else { false } }
 
-    package mutating func takeReports() -> [SessionReport] {
+    package mutating func drainReports() -> [SessionReport] {
         defer { reports = [] }
         return reports
     }

@@ -86,7 +86,7 @@ package struct PushMachine: RequestMachine {
 
     package var isCaughtUp: Bool { if case .caughtUp = stage { true } else { false } }
 
-    package mutating func takeReports() -> [SessionReport] {
+    package mutating func drainReports() -> [SessionReport] {
         defer { reports = [] }
         return reports
     }

@@ -15,7 +15,7 @@ package protocol RequestMachine: SendableMetatype {
     mutating func next(atOnce limit: Int) throws -> RequestQueue<Request>.Numbered?
     mutating func receive(_ answer: Answer, to number: Int) throws
     /// Returns what happened since the last call, in its order.
-    mutating func takeReports() -> [SessionReport]
+    mutating func drainReports() -> [SessionReport]
 }
 
 /// A report of a machine to its driver.
