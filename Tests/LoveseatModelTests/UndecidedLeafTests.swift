@@ -24,13 +24,16 @@ import Testing
         return tree
     }
 
+    private let policy = TreePolicy()
+
     private func insert(_ history: [String], deleted: Bool = false, in tree: inout RevisionTree) throws
         -> Bool
     {
         try tree.insertBranch(
             history.map(rev),
             flags: deleted ? .deleted : [],
-            body: deleted ? .emptyObject : JSONText(canonical: ["rev": .string(history[0])])
+            body: deleted ? .emptyObject : JSONText(canonical: ["rev": .string(history[0])]),
+            by: policy
         )
     }
 
@@ -106,12 +109,12 @@ import Testing
         #expect(try insert(["1-aa"], in: &other))
         let answer = other.knowledge.keepingBody(of: try rev("1-bb"))
         var pulling = one
-        #expect(try !pulling.hear(answer, current: try rev("1-bb"), remote: 1, pulls: true))
+        #expect(try !pulling.merge(answer, current: try rev("1-bb"), remote: 1, pulls: true, by: policy))
         #expect(pulling == one)
-        #expect(try one.hear(answer, current: try rev("1-bb"), remote: 1))
+        #expect(try one.merge(answer, current: try rev("1-bb"), remote: 1, by: policy))
         #expect(one.awaitsLeaf)
         let before = one
-        try one.merge(other.knowledge)
+        try one.merge(other.knowledge, by: policy)
         #expect(!one.awaitsLeaf)
         #expect(one.completes(before))
     }
