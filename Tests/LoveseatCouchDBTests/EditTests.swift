@@ -86,7 +86,7 @@ struct EditTests {
     }
 
     @Test(arguments: [
-        "*", "https://example.com", "http://127.0.0.1:8000", "http://[::1]:80", "app://page", "null",
+        "*", "https://example.com", "http://127.0.0.1:8000", "http://[::1]:81", "app://page", "null",
     ])
     func `an origin is a scheme, a host and a port`(_ origin: String) async throws {
         let served = try await ServedDatabase { $0.origins = [origin] }

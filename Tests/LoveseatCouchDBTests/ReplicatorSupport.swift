@@ -100,14 +100,15 @@ struct ActiveSide {
         }
     }
 
-    /// The revisions of a document that are here, as ``leaves(_:)`` names them.
+    /// The revisions of a document that are here, as ``leaves(_:)`` names them, and those that are not shown to peers (decision 0009).
     func known(_ id: String) throws -> Set<String> {
         let collection = try collection
         let store = try collection.openStore()
         guard let record = try store.readRows({ try $0.record(id, in: collection.handle) }) else { return [] }
         let branches = try DocumentBranches(of: store.whole(record, in: collection.handle))
-        let ancestors = branches.leaves.flatMap { $0.history.map(\.text) }
-        return Set(ancestors + ancestors.map { $0 + " deleted" })
+        let shown = branches.leaves.flatMap { $0.history.map(\.text) }
+        let all = try shown + record.tree().nodes.keys.map(\.text)
+        return Set(all + all.map { $0 + " deleted" })
     }
 
     /// All that is known of a document.
