@@ -160,7 +160,7 @@ let package = Package(
         tests("LoveseatDiscoveryCoreTests", "\(base) LoveseatDiscoveryCore"),
         tests("LoveseatReplicationTests", "\(inner) \(network) \(sockets)"),
         tests("ReplayTests", "\(inner) \(core)"),
-        tests("LoveseatStorageTests", "\(base) LoveseatText LoveseatStorage StoreWriter GRDB"),
+        tests("LoveseatStorageTests", "\(base) LoveseatQuery LoveseatText LoveseatStorage StoreWriter GRDB"),
         tests("LoveseatCoreTests", "\(inner) \(core) GRDB"),
         tests("LoveseatIdentityTests", "\(base) LoveseatIdentity Crypto SwiftASN1 X509"),
         tests("LoveseatNetworkTests", "\(inner) \(network) Crypto \(sockets)"),
