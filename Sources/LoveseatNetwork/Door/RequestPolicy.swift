@@ -172,8 +172,9 @@ public struct RequestPolicy: Sendable {
         let name = host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         let base = "\(scheme)://\(name)"
         guard base.isExactly(base.lowercased()), !host.contains("*") else { return false }
-        let isUsual = number == (["http": 80, "https": 443][scheme] ?? 0)
-        return text.isExactly(base) || (text.isExactly("\(base):\(number)") && !isUsual)
+        // Browsers leave out the port that a URL without one has.
+        let needsPort = !["http", "https"].contains(scheme) || URL(string: base)?.validPort != number
+        return text.isExactly(base) || (needsPort && text.isExactly("\(base):\(number)"))
     }
 
     /// - Throws: `invalidParameter` for a text that is not an origin.
