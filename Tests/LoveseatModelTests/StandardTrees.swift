@@ -14,3 +14,8 @@ extension RevisionTree {
 
     mutating func merge(_ other: TreeKnowledge) throws(InsertRefusal) { try merge(other, by: .standard) }
 }
+
+func rev(_ text: String) -> RevisionID {
+    guard let id = RevisionID(text) else { preconditionFailure("a test's own revision ID: \(text)") }
+    return id
+}
