@@ -118,7 +118,7 @@ struct ChangesRequest: Sendable {
         case "": break
         case "_doc_ids":
             var list = body?["doc_ids"]
-            if list == nil, let text = query["doc_ids"] { list = try CouchDBServer.parse(Array(text.utf8)) }
+            if list == nil, let text = query["doc_ids"] { list = try RequestJSON.parse(Array(text.utf8)) }
             guard let list, list.kind == .array else {
                 throw CouchDBError.badRequest("`doc_ids` filter parameter is not a list of doc ids.")
             }
@@ -132,7 +132,7 @@ struct ChangesRequest: Sendable {
             guard selector.kind == .object else {
                 throw CouchDBError.badRequest("Selector error: expected a JSON object")
             }
-            try CouchDBServer.checkConditions(selector)
+            try RequestJSON.checkConditions(selector)
             do { filter = .selector(try Selector(parsing: selector.value)) } catch {
                 throw CouchDBError.badRequest("Selector error: \(error.reason)")
             }

@@ -4,7 +4,9 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_changes` (protocol/couchdb.md §5).
-extension CouchDBServer {
+struct ChangesResource: Resource {
+    let server: CouchDBServer
+
     func changes(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         var body: JSONElement?
         if exchange.method == "POST" {
@@ -20,11 +22,11 @@ extension CouchDBServer {
             }
             return branches.winner.body.map { JSONElement($0) }
         }
-        let feed = ChangesFeed(request: request, entry: entry, shared: caches.pages)
+        let feed = ChangesFeed(request: request, entry: entry, shared: server.caches.pages)
         // Other readers of a feed want the winners alone.
         let replicates = request.allLeaves && exchange.method != "HEAD"
+        let clients = server.clients
         if replicates { clients.note(.pull, entry, exchange, isContinuous: request.feed != .normal) }
-        let clients = clients
         func noted(_ write: @escaping Reply.Stream) -> Reply {
             guard replicates else { return .stream { try await write(&$0) } }
             return .stream { writer in

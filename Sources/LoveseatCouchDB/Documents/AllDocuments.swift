@@ -4,7 +4,9 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_all_docs` (protocol/couchdb.md §4.3).
-extension CouchDBServer {
+struct AllDocumentsResource: Resource {
+    let server: CouchDBServer
+
     /// The documents that are listed.
     enum ListRange { case all, design }
 
@@ -91,7 +93,7 @@ extension CouchDBServer {
         guard let queries = try await json(exchange)?["queries"], queries.kind == .array else {
             throw CouchDBError.badRequest("`queries` parameter must be an array.")
         }
-        try Self.checkCount(queries, atMost: 10_000)
+        try RequestJSON.checkCount(queries, atMost: 10_000)
         var requests: [ListRequest] = []
         for element in queries.items {
             requests.append(try ListRequest(exchange.query.adding(element), .all))
@@ -155,7 +157,12 @@ extension CouchDBServer {
 
     private func head(_ request: ListRequest, _ entry: Databases.Entry) throws -> String {
         guard entry.access == nil else {
-            return head(total: try counts(of: entry).live, offset: nil, request, entry)
+            return head(
+                total: try server.caches.visibleCounts.counts(of: entry).live,
+                offset: nil,
+                request,
+                entry
+            )
         }
         let (total, offset) = try entry.store.readRows { view in
             var total = try view.count(entry.handle)

@@ -8,8 +8,10 @@ import LoveseatStorage
 import NIOCore
 
 /// Attachments by themselves (protocol/couchdb.md §6.2).
-extension CouchDBServer {
-    func attachmentRoute(_ id: String, _ name: String, _ entry: Databases.Entry, _ exchange: Exchange)
+struct AttachmentResource: Resource {
+    let server: CouchDBServer
+
+    func answer(_ id: String, _ name: String, _ entry: Databases.Entry, _ exchange: Exchange)
         async throws
         -> Reply
     {
@@ -121,7 +123,7 @@ extension CouchDBServer {
                 "Only gzip and identity content-encodings are supported"
             )
         }
-        let revision = try namedRevision(exchange, nil)
+        let revision = try DocumentResource.namedRevision(exchange, nil)
         var announced: JSONValue = ["content_type": .string(type)]
         if let length = exchange.headers[.contentLength].flatMap({ Int($0) }) {
             announced["length"] = JSONValue(length)
@@ -181,7 +183,7 @@ extension CouchDBServer {
     )
         async throws -> Reply
     {
-        let revision = try namedRevision(exchange, nil)
+        let revision = try DocumentResource.namedRevision(exchange, nil)
         guard let branches = try branches(of: id, in: entry)?.0 else {
             guard revision == nil else { throw CouchDBError(409, "not_found", "missing_rev") }
             throw CouchDBError.missing

@@ -6,7 +6,9 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_bulk_get` (protocol/couchdb.md §4.6).
-extension CouchDBServer {
+struct BulkGetResource: Resource {
+    let server: CouchDBServer
+
     /// One entry of a request.
     private struct Wanted: Sendable {
         var id: String?
@@ -34,7 +36,7 @@ extension CouchDBServer {
             try await self.work(exchange, size: bytes.count, done: bytes.count) { try Self.wanted(bytes) }
         }
         if exchange.query.isSet("revs") {
-            clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: wanted.count))
+            server.clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: wanted.count))
         }
         let accept = AcceptHeader(exchange.header("Accept"))
         let format = exchange.headers[.accept] == nil ? .json : accept.bulkGetFormat
@@ -61,12 +63,12 @@ extension CouchDBServer {
     }
 
     private static func wanted(_ bytes: [UInt8]) throws -> [Wanted] {
-        let body = try parse(bytes)
+        let body = try RequestJSON.parse(bytes)
         guard body.kind == .object, let list = body["docs"] else {
             throw CouchDBError.badRequest("Missing JSON list of 'docs'.")
         }
         guard list.kind == .array else { throw CouchDBError.badRequest("'docs' must be a list") }
-        try checkCount(list, atMost: 100_000)
+        try RequestJSON.checkCount(list, atMost: 100_000)
         return try list.items.map { element in
             var wanted = Wanted()
             guard element.kind == .object else {
@@ -123,7 +125,7 @@ extension CouchDBServer {
         let found = try zip(page, records).map { wanted, record in
             guard let id = wanted.id, wanted.error == nil else { return Self.refused(wanted) }
             if let record, last.map({ $0.record !== record }) ?? true {
-                last = (record, try caches.branches.branches(of: record, in: entry))
+                last = (record, try server.caches.branches.branches(of: record, in: entry))
             }
             if let record, case .success(let revision)? = wanted.revision, let branches = last?.branches,
                 Self.lacks([revision], branches)
@@ -163,7 +165,7 @@ extension CouchDBServer {
         let renderer = DocumentRenderer(options: options, form: renderer.form, blobs: renderer.blobs)
         var results: [Result<DocumentBranch, MissingRevision>] = []
         if case .success(let revision)? = wanted.revision {
-            results = self.found(revision, in: branches, isLatest: isLatest)
+            results = DocumentResource.found(revision, in: branches, isLatest: isLatest)
         } else if let branches {
             results = branches.leaves.map { .success($0) }
         } else {

@@ -5,15 +5,15 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Requests about many documents (protocol/couchdb.md §4.4–§4.6).
-extension CouchDBServer {
-    // MARK: _bulk_docs
+/// `_bulk_docs` (protocol/couchdb.md §4.4).
+struct BulkDocumentsResource: Resource {
+    let server: CouchDBServer
 
     /// A batch that was read.
     private struct Batch: Sendable {
         /// In the order of the request, refused ones included.
         var documents: [PreparedDocument] = []
-        var locals: [LocalEdit] = []
+        var locals: [LocalDocumentResource.LocalEdit] = []
         /// Whether each document of the request is a local one.
         var isLocal: [Bool] = []
         var isNewEdit = true
@@ -25,6 +25,8 @@ extension CouchDBServer {
             return isLocal.compactMap { $0 ? localRows.popFirst() : rows.popFirst() }
         }
     }
+
+    private var locals: LocalDocumentResource { LocalDocumentResource(server) }
 
     func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
@@ -40,9 +42,9 @@ extension CouchDBServer {
                     written: batch.documents.count - rows.count,
                     failures: rows.count
                 )
-                self.clients.note(.push, entry, exchange, amount)
+                server.clients.note(.push, entry, exchange, amount)
             }
-            let localRows = try await self.saveLocals(batch.locals, isNewEdit: batch.isNewEdit, entry)
+            let localRows = try await self.locals.save(batch.locals, isNewEdit: batch.isNewEdit, entry)
             return .json(201, .array(batch.inOrder(rows, localRows)))
         }
     }
@@ -53,7 +55,7 @@ extension CouchDBServer {
         _ entry: Databases.Entry,
         _ pins: BlobPins
     ) throws -> Batch {
-        let (body, isDeep) = try Self.parseBatch(bytes)
+        let (body, isDeep) = try RequestJSON.parseBatch(bytes)
         guard body.kind == .object else {
             throw CouchDBError.badRequest("Request body must be a JSON object")
         }
@@ -61,7 +63,7 @@ extension CouchDBServer {
             throw CouchDBError.badRequest("POST body must include `docs` parameter.")
         }
         guard list.kind == .array else { throw CouchDBError.badRequest("`docs` parameter must be an array.") }
-        try Self.checkCount(list, atMost: 500_000)
+        try RequestJSON.checkCount(list, atMost: 500_000)
         if body["all_or_nothing"]?.bool == true {
             throw CouchDBError(417, "expectation_failed", "all_or_nothing is not supported")
         }
@@ -80,15 +82,15 @@ extension CouchDBServer {
             let isLocal = id?.beginsExactly(with: "_local/") == true
             batch.isLocal.append(isLocal)
             if let id, isLocal {
-                batch.locals.append(try localEdit(id, element, isTooDeep: isTooDeep))
+                batch.locals.append(try locals.edit(id, element, isTooDeep: isTooDeep))
                 continue
             }
             do throws(CouchDBError) {
                 guard !isTooDeep else { throw .tooDeep }
                 let document = try IncomingDocument(element, takenOut: contents.takenOut)
-                let id = document.id ?? Self.newUUID()
+                let id = document.id ?? CouchDBServer.newUUID()
                 try IncomingDocument.check(id)
-                try check(document, id)
+                try server.settings.check(document, id)
                 if !batch.isNewEdit, document.history.isEmpty { throw .missingRevision }
                 incoming.append(.document(document, id))
             } catch {
@@ -216,7 +218,7 @@ extension CouchDBServer {
             guard error is StoreWriteTransaction.EditRefusal || error is RevisionTree.InsertRefusal
             else { return nil }
         }
-        let refusal = Self.error(error)
+        let refusal = CouchDBServer.error(error)
         return isNewEdit ? refusal : .forbidden(refusal.reason)
     }
 
@@ -249,8 +251,11 @@ extension CouchDBServer {
             return Self.row(for: refusal, of: document, isNewEdit)
         }
     }
+}
 
-    // MARK: _revs_diff
+/// `_revs_diff` and `_missing_revs` (protocol/couchdb.md §4.5).
+struct RevisionsResource: Resource {
+    let server: CouchDBServer
 
     /// `isOld`: whether the answer has the form of `_missing_revs`.
     func revisionsDifference(_ entry: Databases.Entry, _ exchange: Exchange, isOld: Bool) async throws
@@ -278,7 +283,7 @@ extension CouchDBServer {
                 }
             }
             let amount = ReplicatingClients.Amount(checked: wanted.count, missing: missing.count)
-            self.clients.note(.push, entry, exchange, amount)
+            server.clients.note(.push, entry, exchange, amount)
             let result = JSONValue.object(missing)
             return .json(200, isOld ? ["missing_revs": result] : result)
         }

@@ -4,8 +4,10 @@ import LoveseatModel
 import LoveseatStorage
 
 /// Single documents (protocol/couchdb.md §4.1).
-extension CouchDBServer {
-    func documentRoute(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+struct DocumentResource: Resource {
+    let server: CouchDBServer
+
+    func answer(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
         case "PUT": try await putDocument(id, entry, exchange)
         case "DELETE": try await deleteDocument(id, entry, exchange)
@@ -30,31 +32,6 @@ extension CouchDBServer {
         throw CouchDBError.notImplemented(
             "this listener stores design documents, and does not run their functions"
         )
-    }
-
-    /// A document's leaves, and its sequence.
-    func branches(of id: String, in entry: Databases.Entry) throws -> (DocumentBranches, UInt64)? {
-        guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
-            let branches = try caches.branches.branches(of: record, in: entry)
-        else { return nil }
-        return (branches, record.sequence)
-    }
-
-    /// A document's leaves, and its sequence. `revisions`: those whose contents are needed, whether or not they were replaced.
-    func branches(of id: String, with revisions: [RevisionID], in entry: Databases.Entry) throws -> (
-        DocumentBranches, UInt64
-    )? {
-        guard let found = try branches(of: id, in: entry) else { return nil }
-        guard Self.lacks(revisions, found.0),
-            let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
-            let whole = try entry.branches(of: record, withReplaced: true)
-        else { return found }
-        return (whole, record.sequence)
-    }
-
-    /// Whether one of the revisions is here, but its content is not.
-    static func lacks(_ revisions: [RevisionID], _ branches: DocumentBranches) -> Bool {
-        revisions.contains { branches.contains($0) && branches.revision($0)?.body == nil }
     }
 
     private func document(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply
@@ -151,14 +128,16 @@ extension CouchDBServer {
             var (seen, sent): (Set<RevisionID>, Set<RevisionID>) = ([], [])
             for revision in named where seen.insert(revision).inserted {
                 // The latest revisions of two that are named may be the same.
-                found += self.found(revision, in: branches, isLatest: isLatest).filter { result in
+                found += Self.found(revision, in: branches, isLatest: isLatest).filter { result in
                     guard case .success(let branch) = result else { return true }
                     return sent.insert(branch.id).inserted
                 }
             }
         }
         if branches != nil { try await entry.grant([id]) }
-        if options.withRevisions { clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: 1)) }
+        if options.withRevisions {
+            server.clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: 1))
+        }
         let accept = AcceptHeader(exchange.header("Accept"))
         let isMultipart = accept.openRevisionsFormat == .mixed
         var options = options
@@ -198,7 +177,7 @@ extension CouchDBServer {
     }
 
     /// The revisions to send for one that was asked for.
-    func found(_ revision: RevisionID, in branches: DocumentBranches?, isLatest: Bool) -> [Result<
+    static func found(_ revision: RevisionID, in branches: DocumentBranches?, isLatest: Bool) -> [Result<
         DocumentBranch, MissingRevision
     >] {
         if let branches {
@@ -207,6 +186,34 @@ extension CouchDBServer {
             if let known = branches.revision(revision), known.body != nil { return [.success(known)] }
         }
         return [.failure(MissingRevision(text: revision.text))]
+    }
+}
+
+/// Documents, as several resources read them.
+extension Resource {
+    /// A document's leaves, and its sequence.
+    func branches(of id: String, in entry: Databases.Entry) throws -> (DocumentBranches, UInt64)? {
+        guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
+            let branches = try server.caches.branches.branches(of: record, in: entry)
+        else { return nil }
+        return (branches, record.sequence)
+    }
+
+    /// A document's leaves, and its sequence. `revisions`: those whose contents are needed, whether or not they were replaced.
+    func branches(of id: String, with revisions: [RevisionID], in entry: Databases.Entry) throws -> (
+        DocumentBranches, UInt64
+    )? {
+        guard let found = try branches(of: id, in: entry) else { return nil }
+        guard Self.lacks(revisions, found.0),
+            let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
+            let whole = try entry.branches(of: record, withReplaced: true)
+        else { return found }
+        return (whole, record.sequence)
+    }
+
+    /// Whether one of the revisions is here, but its content is not.
+    static func lacks(_ revisions: [RevisionID], _ branches: DocumentBranches) -> Bool {
+        revisions.contains { branches.contains($0) && branches.revision($0)?.body == nil }
     }
 }
 

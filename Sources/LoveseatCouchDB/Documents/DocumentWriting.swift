@@ -6,11 +6,10 @@ import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
 
-/// Requests that write one document (protocol/couchdb.md §4.1).
-extension CouchDBServer {
+extension CouchDBServer.Settings {
     /// - Throws: `document_too_large`; `bad_request` for a content type that clients could not read.
     func check(_ document: IncomingDocument, _ id: String) throws(CouchDBError) {
-        guard document.body.bytes.count <= settings.maximumDocumentSize else { throw .tooLarge(id) }
+        guard document.body.bytes.count <= maximumDocumentSize else { throw .tooLarge(id) }
         guard id.utf8.count <= 8_000 else {
             throw CouchDBError(400, "illegal_docid", "Document id is too long")
         }
@@ -19,18 +18,22 @@ extension CouchDBServer {
             try IncomingAttachment.check(contentType: type, of: attachment.name)
         }
     }
+}
 
+/// Requests that write one document (protocol/couchdb.md §4.1).
+extension DocumentResource {
     func createDocument(in entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         let reply = try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
             let sent = try await self.parsedDocument(bytes, exchange)
             if let id = sent.element["_id"]?.string, id.beginsExactly(with: "_local/") {
                 guard !sent.isTooDeep else { throw CouchDBError.tooDeep }
-                let local = try IncomingDocument(try Self.localRevision(in: sent.element).1)
-                return try await self.saveLocal(id, local, entry, exchange, bytes: bytes)
+                let local = try IncomingDocument(try LocalDocumentResource.localRevision(in: sent.element).1)
+                let locals = LocalDocumentResource(self.server)
+                return try await locals.save(id, local, entry, exchange, bytes: bytes)
             }
             let document = try self.refusing(exchange) { try sent.document(takenOut: contents.takenOut) }
-            let id = document.id ?? Self.newUUID()
+            let id = document.id ?? CouchDBServer.newUUID()
             return try await self.save(document, id, contents, entry, exchange)
         }
         return reply
@@ -61,7 +64,7 @@ extension CouchDBServer {
         try IncomingDocument.check(id)
         let pins = BlobPins(entry.store.blobs)
         let prepared = try refusing(exchange) {
-            try check(document, id)
+            try server.settings.check(document, id)
             if !document.attachments.isEmpty {
                 try entry.requireRight(to: AccessRuling.Change(announcing: document, id: id))
             }
@@ -88,7 +91,7 @@ extension CouchDBServer {
     private static func refusalAlone(_ error: any Error, isNewEdit: Bool) -> any Error {
         // Replicators do not retry a document that was sent alone and is too large, just as one that is forbidden.
         if let error = error as? CouchDBError, error.status == 413 { return error }
-        return refusal(for: error, isNewEdit: isNewEdit) ?? error
+        return BulkDocumentsResource.refusal(for: error, isNewEdit: isNewEdit) ?? error
     }
 
     /// The text of a document that was sent alone.
@@ -98,7 +101,7 @@ extension CouchDBServer {
         let isTooDeep: Bool
 
         init(_ text: [UInt8]) throws(CouchDBError) {
-            (element, isTooDeep) = try CouchDBServer.parseBatch(text)
+            (element, isTooDeep) = try RequestJSON.parseBatch(text)
         }
 
         /// - Throws: ``CouchDBError`` for what is not a document.
@@ -119,7 +122,7 @@ extension CouchDBServer {
     {
         var document = document
         let isNewEdit = try isNewEdit(exchange)
-        if let named = try namedRevision(exchange, document.history.first) {
+        if let named = try Self.namedRevision(exchange, document.history.first) {
             if document.history.first != named { document.history = [named] }
         }
         let prepared = document
@@ -129,7 +132,7 @@ extension CouchDBServer {
                 try DocumentSaving.save(prepared, isNewEdit: isNewEdit, in: entry.handle, $0, over: $1)
             }
         } catch { throw Self.refusalAlone(error, isNewEdit: isNewEdit) }
-        if !isNewEdit { clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
+        if !isNewEdit { server.clients.note(.push, entry, exchange, ReplicatingClients.Amount(written: 1)) }
         return saved(document.id, revision, isDeleted: document.isDeleted, entry, exchange)
     }
 
@@ -149,7 +152,8 @@ extension CouchDBServer {
     }
 
     /// The revision that a request names in its URL, in `If-Match`, or in its body.
-    func namedRevision(_ exchange: Exchange, _ inBody: RevisionID?) throws(CouchDBError) -> RevisionID? {
+    static func namedRevision(_ exchange: Exchange, _ inBody: RevisionID?) throws(CouchDBError) -> RevisionID?
+    {
         var revision = inBody
         if let text = exchange.query["rev"], !text.isEmpty {
             let other = try RevisionText.parse(text)
@@ -169,7 +173,7 @@ extension CouchDBServer {
     }
 
     func deleteDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
-        let revision = try namedRevision(exchange, nil)
+        let revision = try Self.namedRevision(exchange, nil)
         if entry.access != nil, try branches(of: id, in: entry) == nil { throw CouchDBError.missing }
         let change = AccessRuling.Change(
             id: id,

@@ -70,7 +70,7 @@ final class InlineContents {
     }
 }
 
-extension CouchDBServer {
+extension Resource {
     /// Reads a body with documents, and calls a closure with its text and with the attachments that were taken out of it.
     ///
     /// `isBatch`: whether the documents are in an array `docs`.
@@ -83,8 +83,8 @@ extension CouchDBServer {
         let contents = InlineContents(
             entry.store.blobs,
             isBatch: isBatch,
-            limit: settings.maximumInlineAttachments,
-            budget: budgets.inline
+            limit: server.settings.maximumInlineAttachments,
+            budget: server.budgets.inline
         )
         return try await withBody(exchange, through: contents.receive) { try await use($0, contents) }
     }

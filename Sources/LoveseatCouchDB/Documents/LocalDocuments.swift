@@ -5,7 +5,9 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_local` documents, in which replicators keep their checkpoints (protocol/couchdb.md §4.2, corrections 21).
-extension CouchDBServer {
+struct LocalDocumentResource: Resource {
+    let server: CouchDBServer
+
     private func key(_ id: String, _ entry: Databases.Entry) -> String {
         prefix(entry) + id.dropping("_local/")
     }
@@ -16,7 +18,7 @@ extension CouchDBServer {
         return "couchdb-of:\(entry.handle.number)/\(PercentCoding.encode(access.peerName))/"
     }
 
-    func localDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
+    func answer(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
         case "PUT":
             try requireStart(exchange)
@@ -24,7 +26,7 @@ extension CouchDBServer {
                 let document = try IncomingDocument(
                     try Self.localRevision(in: try await self.parsed(bytes, exchange)).1
                 )
-                return try await self.saveLocal(id, document, entry, exchange, bytes: bytes)
+                return try await self.save(id, document, entry, exchange, bytes: bytes)
             }
         case "DELETE":
             let key = key(id, entry)
@@ -41,7 +43,9 @@ extension CouchDBServer {
 
     /// Refuses the checkpoint of a client that does not know yet that the listener was started again: it would confirm what may be lost.
     private func requireStart(_ exchange: Exchange) throws(CouchDBError) {
-        if let known = exchange.header(Self.startHeader), !known.isExactly(start) { throw .conflict }
+        if let known = exchange.header(CouchDBServer.startHeader), !known.isExactly(server.start) {
+            throw .conflict
+        }
     }
 
     private func getLocal(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) throws -> Reply {
@@ -88,14 +92,14 @@ extension CouchDBServer {
     }
 
     /// Saves a local document as CouchDB does: the revision that it names, and one more; without one, the first.
-    func saveLocal(
+    func save(
         _ id: String,
         _ document: IncomingDocument,
         _ entry: Databases.Entry,
         _ exchange: Exchange,
         bytes: [UInt8]? = nil
     ) async throws -> Reply {
-        var base = try bytes.map { try Self.localRevision(in: try Self.parse($0)).0 } ?? nil
+        var base = try bytes.map { try Self.localRevision(in: try RequestJSON.parse($0)).0 } ?? nil
         if let text = exchange.query["rev"] { base = try Self.number(of: text) }
         if let text = exchange.header("If-Match") { base = try Self.number(of: text.filter { $0 != "\"" }) }
         let keepsRevision = try exchange.query.flag("new_edits") == false
@@ -120,7 +124,7 @@ extension CouchDBServer {
         keepsRevision: Bool,
         _ entry: Databases.Entry
     ) async throws -> Int {
-        try check(document, id)
+        try server.settings.check(document, id)
         let key = key(id, entry)
         let revision = document.isDeleted ? 0 : keepsRevision ? base ?? 1 : (base ?? 0) + 1
         guard revision <= Self.highestNumber else { throw CouchDBError.invalidRevision }
@@ -141,13 +145,13 @@ extension CouchDBServer {
     }
 
     /// - Throws: ``CouchDBError`` if it refuses the whole batch.
-    func localEdit(_ id: String, _ element: JSONElement, isTooDeep: Bool) throws -> LocalEdit {
+    func edit(_ id: String, _ element: JSONElement, isTooDeep: Bool) throws -> LocalEdit {
         do {
             guard !isTooDeep else { throw CouchDBError.tooDeep }
             try IncomingDocument.check(id)
             let (base, rest) = try Self.localRevision(in: element)
             let document = try IncomingDocument(rest)
-            try check(document, id)
+            try server.settings.check(document, id)
             return LocalEdit(id: id, content: .success((base, document)))
         } catch let error as CouchDBError where !error.refusesBatch {
             return LocalEdit(id: id, content: .failure(error))
@@ -155,7 +159,7 @@ extension CouchDBServer {
     }
 
     /// Saves the local documents of a batch, and returns its rows: of replicated ones those that are refused.
-    func saveLocals(_ edits: [LocalEdit], isNewEdit: Bool, _ entry: Databases.Entry) async throws
+    func save(_ edits: [LocalEdit], isNewEdit: Bool, _ entry: Databases.Entry) async throws
         -> [JSONValue]
     {
         var rows: [JSONValue] = []
@@ -166,7 +170,7 @@ extension CouchDBServer {
                 guard isNewEdit else { continue }
                 rows.append(["ok": true, "id": .string(edit.id), "rev": .string("0-\(revision)")])
             } catch let error as CouchDBError {
-                let refusal = Self.refusal(for: error, isNewEdit: isNewEdit) ?? error
+                let refusal = BulkDocumentsResource.refusal(for: error, isNewEdit: isNewEdit) ?? error
                 rows.append([
                     "id": .string(edit.id), "error": .string(refusal.error),
                     "reason": .string(refusal.reason),

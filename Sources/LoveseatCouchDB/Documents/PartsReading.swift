@@ -206,7 +206,7 @@ final class PartsReceiver {
     }
 }
 
-extension CouchDBServer {
+extension DocumentResource {
     func putParts(_ id: String, _ boundary: String, _ entry: Databases.Entry, _ exchange: Exchange)
         async throws
         -> Reply
@@ -217,12 +217,12 @@ extension CouchDBServer {
             boundary: boundary,
             blobs: entry.store.blobs,
             pins: pins,
-            limit: settings.maximumDocumentSize
+            limit: server.settings.maximumDocumentSize
         ) { text in
             let sent = try SentDocument(text)
             return try self.refusing(exchange) {
                 let document = try sent.document()
-                try self.check(document, id)
+                try self.server.settings.check(document, id)
                 try entry.requireRight(to: AccessRuling.Change(announcing: document, id: id))
                 return document
             }

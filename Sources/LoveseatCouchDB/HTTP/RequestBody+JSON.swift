@@ -27,13 +27,14 @@ final class BodyBudget: Sendable {
     func give(_ count: Int) { used.withLock { $0 -= count } }
 }
 
-extension CouchDBServer {
+/// Bodies of requests, as all resources read them.
+extension Resource {
     /// Reads a body of limited size, inflated if it is compressed, and calls a closure with it.
     func withBody<T: Sendable>(
         _ exchange: Exchange,
         _ use: ([UInt8]) async throws -> T
     ) async throws -> T {
-        let limit = settings.maximumRequestSize
+        let limit = server.settings.maximumRequestSize
         if let length = exchange.headers[.contentLength].flatMap({ Int($0) }), length > limit {
             throw Self.tooLarge(limit)
         }
@@ -46,9 +47,9 @@ extension CouchDBServer {
         through filter: (UnsafeRawBufferPointer, inout [UInt8]) throws -> Void,
         _ use: ([UInt8]) async throws -> T
     ) async throws -> T {
-        let limit = settings.maximumRequestSize
+        let limit = server.settings.maximumRequestSize
         var taken = 0
-        defer { budgets.bodies.give(taken) }
+        defer { server.budgets.bodies.give(taken) }
         var bytes: [UInt8] = []
         let inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
         for try await part in exchange.body {
@@ -66,7 +67,7 @@ extension CouchDBServer {
                         }
                     }
                 }
-                try budgets.bodies.reserve(bytes.count - before)
+                try server.budgets.bodies.reserve(bytes.count - before)
                 taken += bytes.count - before
             }
         }
@@ -82,13 +83,13 @@ extension CouchDBServer {
         done: Int = 0,
         _ work: () throws -> Value
     ) async throws -> Value {
-        guard size > BodyWorkers.smallBody, !settings.worksInPlace else { return try work() }
+        guard size > BodyWorkers.smallBody, !server.settings.worksInPlace else { return try work() }
         return try await BodyWorkers.shared.turn(of: exchange.peer.address, done: done, work)
     }
 
     /// Parses a body, as ``work(_:size:done:_:)`` does.
     func parsed(_ bytes: [UInt8], _ exchange: Exchange) async throws -> JSONElement {
-        try await work(exchange, size: bytes.count, done: bytes.count) { try Self.parse(bytes) }
+        try await work(exchange, size: bytes.count, done: bytes.count) { try RequestJSON.parse(bytes) }
     }
 
     private static func tooLarge(_ limit: Int) -> CouchDBError {
@@ -103,6 +104,17 @@ extension CouchDBServer {
         }
     }
 
+    /// - Throws: `bad_content_type` for a body that is not announced as JSON.
+    static func requireJSON(_ exchange: Exchange) throws(CouchDBError) {
+        let type = exchange.headers[.contentType].flatMap { MediaType($0) }
+        guard type?.matches("application", "json") ?? false else {
+            throw CouchDBError(415, "bad_content_type", "Content-Type must be application/json")
+        }
+    }
+}
+
+/// Bodies of requests as JSON.
+enum RequestJSON {
     /// The limits of a body. Each value takes eight bytes in memory, and as little as one in the text.
     private static let bodyLimits: JSONLimits = {
         var limits = JSONLimits.envelope
@@ -146,14 +158,6 @@ extension CouchDBServer {
                 "too_large",
                 "a selector has at most 100000 values: send several requests"
             )
-        }
-    }
-
-    /// - Throws: `bad_content_type` for a body that is not announced as JSON.
-    static func requireJSON(_ exchange: Exchange) throws(CouchDBError) {
-        let type = exchange.headers[.contentType].flatMap { MediaType($0) }
-        guard type?.matches("application", "json") ?? false else {
-            throw CouchDBError(415, "bad_content_type", "Content-Type must be application/json")
         }
     }
 }

@@ -163,7 +163,7 @@ struct MIMEDump {
 
     /// The document whose parts came, with what its parts say of its attachments.
     private mutating func document() throws -> PreparedDocument {
-        var json = try CouchDBServer.parse(text ?? []).value
+        var json = try RequestJSON.parse(text ?? []).value
         var table: JSONObject = [:]
         for attachment in attachments {
             try IncomingAttachment.check(attachment.name)

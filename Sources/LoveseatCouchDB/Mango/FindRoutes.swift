@@ -5,17 +5,19 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_find` and `_explain` (protocol/couchdb.md §4.9).
-extension CouchDBServer {
+struct FindResource: Resource {
+    let server: CouchDBServer
+
     private func findRequest(_ exchange: Exchange) async throws -> FindRequest {
         try Self.requireJSON(exchange)
         let body = try await json(exchange)
-        try Self.checkConditions(body)
+        try RequestJSON.checkConditions(body)
         return try FindRequest(body?.value ?? .null)
     }
 
     func find(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let request = try await findRequest(exchange)
-        let plan = try FindPlan(request, among: try indexes(of: entry))
+        let plan = try FindPlan(request, among: try entry.indexes())
         let finding = Finding(request: request, plan: plan, entry: entry)
         let start = ContinuousClock.now
         let found = try await finding.run()
@@ -53,7 +55,7 @@ extension CouchDBServer {
 
     func explain(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let request = try await findRequest(exchange)
-        let plan = try FindPlan(request, among: try indexes(of: entry))
+        let plan = try FindPlan(request, among: try entry.indexes())
         let fields = JSONValue.array(request.fields.map { .string(Selector.text(of: $0)) })
         let sort = FindRequest.directions(of: request.sort, isDescending: request.isDescending)
         let indexable = request.selector.comparisons.keys.map { ExactText(Selector.text(of: $0)) }.sorted()

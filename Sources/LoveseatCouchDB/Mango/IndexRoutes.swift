@@ -4,10 +4,12 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_index` (protocol/couchdb.md §4.9).
-extension CouchDBServer {
+struct IndexResource: Resource {
+    let server: CouchDBServer
+
     func index(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         guard exchange.method == "POST" else {
-            let indexes = try indexes(of: entry)
+            let indexes = try entry.indexes()
             return .json(
                 200,
                 [
@@ -18,7 +20,7 @@ extension CouchDBServer {
         }
         try Self.requireJSON(exchange)
         let body = try await json(exchange)
-        try Self.checkConditions(body)
+        try RequestJSON.checkConditions(body)
         let request = try IndexRequest(body?.value ?? .null)
         let found = try branches(of: request.designID, in: entry)?.0.winner
         var design = found.flatMap { $0.isDeleted ? nil : $0.body }.map { JSONElement($0).value } ?? [:]
@@ -110,22 +112,24 @@ extension CouchDBServer {
             }
         }
     }
+}
 
+extension Databases.Entry {
     /// The index of the IDs, and those that design documents describe.
-    func indexes(of entry: Databases.Entry) throws -> [MangoIndex] {
+    func indexes() throws -> [MangoIndex] {
         var listing = StoreReadTransaction.Listing()
         (listing.first, listing.last) = ("_design/", "_design0")
         listing.limit = 1_000
         var records: [DocumentRecord] = []
-        try entry.store.readRows { view in
-            try view.list(listing, in: entry.handle) { record in
+        try store.readRows { view in
+            try view.list(listing, in: handle) { record in
                 records.append(record)
                 return true
             }
         }
         var indexes = [MangoIndex.ofIDs]
-        for record in try entry.visible(records) {
-            guard let winner = try entry.branches(of: record)?.winner, !winner.isDeleted,
+        for record in try visible(records) {
+            guard let winner = try branches(of: record)?.winner, !winner.isDeleted,
                 let body = winner.body
             else { continue }
             indexes += MangoIndex.all(in: JSONElement(body).value, id: record.id)

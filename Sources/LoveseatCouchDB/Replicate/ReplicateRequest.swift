@@ -64,7 +64,7 @@ struct ReplicateRequest: Sendable {
         guard selector.map({ $0.kind == .object }) ?? true else {
             throw .badRequest("parameter `selector` must be a JSON object")
         }
-        try CouchDBServer.checkConditions(selector)
+        try RequestJSON.checkConditions(selector)
         filter = body["filter"]?.string
         guard body["filter"] == nil || filter != nil else {
             throw .badRequest("parameter `filter` must be a string")

@@ -10,36 +10,38 @@ import NIOHTTP1
 ///
 /// A client must not be able to make this host connect to others, so the only hosts that are connected to are those that the app allows.
 /// The listener's own URLs mean its databases, and are not connected to either.
-extension CouchDBServer {
+struct ReplicateResource: Resource {
+    let server: CouchDBServer
+
     func replicate(_ exchange: Exchange) async throws -> Reply {
         // As CouchDB, which reads the body first.
         if exchange.isRead { throw CouchDBError.badRequest("Missing request body") }
-        guard settings.policy == nil else {
+        guard server.settings.policy == nil else {
             throw CouchDBError.forbidden("with an access policy, clients start no replications")
         }
         try Self.requireJSON(exchange)
         guard let body = try await json(exchange) else { throw CouchDBError.invalidJSON }
         let request = try ReplicateRequest(body)
         let names = (source: localName(of: request.source), target: localName(of: request.target))
-        let id = request.id(server: uuid, names)
+        let id = request.id(server: server.uuid, names)
         let name = id + (request.isContinuous ? "+continuous" : "")
         if request.cancels {
             let name = request.replicationID ?? name
-            guard await jobs.cancel(name) else { throw CouchDBError.missing }
+            guard await server.jobs.cancel(name) else { throw CouchDBError.missing }
             return .json(200, ["ok": true, "_local_id": .string(name)])
         }
         guard let source = request.source, let target = request.target else { throw CouchDBError.missing }
         try await requirePermission(source, names.source, exchange)
         try await requirePermission(target, names.target, exchange)
-        if names.target != nil, settings.incomingFilter != nil {
+        if names.target != nil, server.settings.incomingFilter != nil {
             throw CouchDBError.forbidden(
                 "this listener filters what clients write: replicate into another database"
             )
         }
-        if names.source != nil, settings.isWriteOnly {
+        if names.source != nil, server.settings.isWriteOnly {
             throw CouchDBError.forbidden("this listener is write-only")
         }
-        if names.target != nil, settings.isReadOnly {
+        if names.target != nil, server.settings.isReadOnly {
             throw CouchDBError.forbidden("this listener is read-only")
         }
         let work = try await work(id, request, (source, names.source), (target, names.target))
@@ -51,7 +53,7 @@ extension CouchDBServer {
         )
         task.user = exchange.peer.name
         task.started = ReplicatingClients.now
-        let job = try jobs.start(name, task, work)
+        let job = try server.jobs.start(name, task, work)
         if request.isContinuous { return .json(202, ["ok": true, "_local_id": .string(name)]) }
         // A client that disconnects does not end the replication.
         do { return .json(200, try await job.task.value) } catch is CancellationError {
@@ -62,7 +64,7 @@ extension CouchDBServer {
     /// The name of the database of this listener that is meant; nil for a database elsewhere.
     private func localName(of side: ReplicateRequest.Side?) -> String? {
         guard let side, side.url != nil else { return side?.name }
-        return urls().contains(where: side.isAt) ? side.databaseName : nil
+        return server.urls().contains(where: side.isAt) ? side.databaseName : nil
     }
 
     /// Refuses hosts that the app does not allow, and wrong credentials for this listener.
@@ -72,18 +74,20 @@ extension CouchDBServer {
         _ exchange: Exchange
     ) async throws {
         if localName == nil, let url = side.url {
-            guard settings.allowsReplicationWith?(url) ?? false else {
+            guard server.settings.allowsReplicationWith?(url) ?? false else {
                 throw CouchDBError.forbidden(
                     "this listener may not replicate with \(side.place): name a database of this listener, or allow the host where the listener is started"
                 )
             }
-        } else if needsLogin, let authorization = side.authorization {
-            guard settings.allowsBasic else {
+        } else if server.authentication.isRequired, let authorization = side.authorization {
+            guard server.settings.allowsBasic else {
                 throw CouchDBError.forbidden(
                     "this listener accepts Digest only: leave out the credentials of \(side.name)"
                 )
             }
-            do { _ = try await identify(authorization, exchange.peer.address, nil) } catch {
+            do {
+                _ = try await server.authentication.identify(authorization, exchange.peer.address, nil)
+            } catch {
                 guard error.status == .unauthorized else { throw error }
                 throw CouchDBError.wrongCredentials(side.name)
             }
@@ -143,13 +147,17 @@ extension CouchDBServer {
     }
 
     private func open(_ name: String, _ side: ReplicateRequest.Side) throws -> Databases.Entry {
-        do { return try databases.entry(name) } catch let error as CouchDBError where error == .noDatabase {
+        do { return try server.databases.entry(name) } catch let error as CouchDBError
+            where error == .noDatabase
+        {
             throw CouchDBError.cannotOpen(side.name)
         }
     }
 
     private func createTarget(_ name: String) async throws {
-        do { try await createDatabase(name) } catch let error as CouchDBError where error.status == 412 {}
+        do { try await DatabaseResource(server).create(name) } catch let error as CouchDBError
+            where error.status == 412
+        {}
     }
 
     private func filter(of request: ReplicateRequest) throws -> ChangesRequest.Filter {
@@ -185,7 +193,7 @@ extension CouchDBServer {
         if direction == .push, request.filter != nil { _ = try filter(of: request) }
         var endpoint = CouchDBEndpoint(url: url)
         endpoint.isExact = true
-        endpoint.allowsURL = settings.allowsReplicationWith
+        endpoint.allowsURL = server.settings.allowsReplicationWith
         endpoint.createsTarget = direction == .push && request.createsTarget
         endpoint.selector = request.selector.map { JSONText(canonical: $0.value) }
         endpoint.filter = request.filter
@@ -199,7 +207,7 @@ extension CouchDBServer {
         configuration.headers = remote.headers
         configuration.adoptsOtherUsersChanges = true
         configuration.isListed = false
-        settings.prepareReplication?(url, &configuration)
+        server.settings.prepareReplication?(url, &configuration)
         if !request.isContinuous { configuration.maxAttempts = 1 }
         return configuration
     }

@@ -220,7 +220,7 @@ package final class RemoteDatabase: Sendable {
             let type = response.headers.first(name: "Content-Type").flatMap { MediaType($0) }
             guard let type, type.matches("multipart", "related") else {
                 let bytes = try await response.bytes(limit: Self.maximumAnswer)
-                let document = try IncomingDocument(try CouchDBServer.parse(bytes))
+                let document = try IncomingDocument(try RequestJSON.parse(bytes))
                 try Self.check(document, of: leaf)
                 let prepared = try DocumentSaving.prepare(document, id: leaf.documentID, pins: pins)
                 return FetchedRevision(document: prepared, blobs: pins)
@@ -232,7 +232,7 @@ package final class RemoteDatabase: Sendable {
                 pins: pins,
                 limit: Self.maximumAnswer
             ) { text in
-                let document = try IncomingDocument(try CouchDBServer.parse(text))
+                let document = try IncomingDocument(try RequestJSON.parse(text))
                 try Self.check(document, of: leaf)
                 return document
             }

@@ -60,11 +60,7 @@ final class CouchDBServer: Sendable {
 
     let databases: Databases
     let settings: Settings
-    let authenticator: ConnectionAuthenticator
-    let needsLogin: Bool
-    /// Called with the connection of a client that has proved who it is: others are closed after a while.
-    let admit: @Sendable (any Channel) -> Void
-    let sessions = Sessions()
+    let authentication: RequestAuthentication
     let clients = ReplicatingClients()
     let jobs = ReplicationJobs()
     /// How many compactions that clients asked for have not ended. A client that asked for one waits until none is running.
@@ -72,8 +68,6 @@ final class CouchDBServer: Sendable {
     let caches = Caches()
     /// The URLs that mean this listener.
     let urls: @Sendable () -> [URL]
-    /// Nil where Digest is not offered.
-    let digest: DigestLogin?
     let budgets: Budgets
     /// The listener's identity, by which clients recognise it.
     let uuid: String
@@ -92,11 +86,8 @@ final class CouchDBServer: Sendable {
     ) throws {
         self.databases = databases
         self.settings = settings
-        self.authenticator = authenticator
-        self.needsLogin = needsLogin
         self.urls = urls
-        self.admit = admit
-        digest = settings.isSecure ? nil : authenticator.secrets.map { DigestLogin($0) }
+        authentication = RequestAuthentication(authenticator, isRequired: needsLogin, settings, admit: admit)
         budgets = Budgets(settings)
         let stored = try databases.database.store.readRows { try $0.info("public_uuid") } ?? ""
         let digits = stored.lowercased().filter(\.isHexDigit)
@@ -142,7 +133,7 @@ final class CouchDBServer: Sendable {
             var exchange = try Exchange(request, channel, isSecure: settings.isSecure)
             if let preflight = CORS(settings.requests).preflight(exchange) { return preflight }
             if exchange.path != ["_up"] {
-                let cookie = try await authenticate(&exchange, channel, shown)
+                let cookie = try await authentication.authenticate(&exchange, channel, shown)
                 var reply = try await route(exchange)
                 if let cookie, reply.header("Set-Cookie") == nil {
                     reply.headers.append((name: "Set-Cookie", value: cookie))
@@ -189,7 +180,7 @@ final class CouchDBServer: Sendable {
         }
         CORS(settings.requests).mark(&reply, request)
         if reply.status == 401, request.headers[.origin] == nil, reply.header("WWW-Authenticate") == nil {
-            reply.headers += challenges().map { (name: $0[0], value: $0[1]) }
+            reply.headers += authentication.challenges().map { (name: $0[0], value: $0[1]) }
         }
     }
 

@@ -75,17 +75,17 @@ final class DigestLogin: Sendable {
     }
 }
 
-extension CouchDBServer {
+extension RequestAuthentication {
     /// The `WWW-Authenticate` headers of a 401.
     func challenges(isStale: Bool = false) -> [[String]] {
         let basic = ["WWW-Authenticate", "Basic realm=\"Loveseat\", charset=\"UTF-8\""]
-        return (digest?.challenges(isStale: isStale) ?? []) + (settings.allowsBasic ? [basic] : [])
+        return (digest?.challenges(isStale: isStale) ?? []) + (allowsBasic ? [basic] : [])
     }
 
     /// - Throws: `unauthorized` for a password that came unencrypted where that is not allowed.
     func refuseBasic(_ exchange: Exchange) throws(CouchDBError) {
         // Over TLS passwords may come as they are, and a client may send no password, or its proof by Digest.
-        guard needsLogin, !settings.allowsBasic, let header = exchange.headers[.authorization],
+        guard isRequired, !allowsBasic, let header = exchange.headers[.authorization],
             header.lowercased().hasPrefix("basic ")
         else { return }
         throw CouchDBError(401, "unauthorized", "without TLS this listener accepts Digest, not Basic")

@@ -86,3 +86,14 @@ struct Endpoint: Sendable {
         throw .methodNotAllowed(methods.map(\.key).joined(separator: ","))
     }
 }
+
+/// Answers the requests to one resource of the server. Its methods and the rights to them are in the table of endpoints.
+protocol Resource: Sendable {
+    var server: CouchDBServer { get }
+
+    init(server: CouchDBServer)
+}
+
+extension Resource {
+    init(_ server: CouchDBServer) { self.init(server: server) }
+}

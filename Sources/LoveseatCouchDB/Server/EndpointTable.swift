@@ -5,65 +5,90 @@ import LoveseatModel
 extension Endpoint {
     private static let read: Methods = ["GET": .nobody, "HEAD": .nobody]
 
-    static let root = Endpoint(read, .server { server, _ in server.welcome })
+    static let root = Endpoint(read, .server { server, _ in ServerResource(server).welcome })
 
     /// Resources of the server, by their names.
     static let server: [ExactText: Endpoint] = [
         "_up": Endpoint(read, .server { _, _ in .json(200, ["status": "ok", "seeds": [:]]) }),
         "_session": Endpoint(
             ["GET": .nobody, "HEAD": .nobody, "POST": .nobody, "DELETE": .nobody],
-            .server { try await $0.session($1) }
+            .server { try await SessionResource($0).answer($1) }
         ),
-        "_all_dbs": Endpoint(read, .server { try $0.allDatabases($1) }),
+        "_all_dbs": Endpoint(read, .server { try ServerResource($0).allDatabases($1) }),
         "_dbs_info": Endpoint(
             ["GET": .nobody, "HEAD": .nobody, "POST": .nobody],
-            .server { try await $0.databaseInfos($1) }
+            .server { try await ServerResource($0).databaseInfos($1) }
         ),
-        "_uuids": Endpoint(read, .server { try $0.uuids($1) }),
-        "_active_tasks": Endpoint(read, .server { $0.tasks(for: $1) }),
-        "_membership": Endpoint(read, .server { server, _ in server.membership }),
+        "_uuids": Endpoint(read, .server { try ServerResource($0).uuids($1) }),
+        "_active_tasks": Endpoint(read, .server { ServerResource($0).tasks(for: $1) }),
+        "_membership": Endpoint(read, .server { server, _ in ServerResource(server).membership }),
         "_scheduler": Endpoint(
             [:],
             answersAll: true,
             .server { _, _ in .json(200, ["total_rows": 0, "offset": 0, "jobs": [], "docs": []]) }
         ),
         // As CouchDB, which reads the body before it looks at the method.
-        "_replicate": Endpoint(["POST": .nobody], unnamed: read, .server { try await $0.replicate($1) }),
+        "_replicate": Endpoint(
+            ["POST": .nobody],
+            unnamed: read,
+            .server { try await ReplicateResource($0).replicate($1) }
+        ),
     ]
 
     static let database = Endpoint(
         ["DELETE": .own, "GET": .sync, "HEAD": .sync, "POST": .write],
         unnamed: ["PUT": .own],
-        .database { try await $0.databaseRoute($1, $2) }
+        .database { try await DatabaseResource($0).answer($1, $2) }
     )
 
     private static let reading: Methods = ["GET": .read, "HEAD": .read, "POST": .read]
 
     /// Resources of a database, by their names.
     static let collection: [ExactText: Endpoint] = [
-        "_all_docs": Endpoint(reading, .collection { try await $0.allDocuments($1, $2, range: .all) }),
-        "_design_docs": Endpoint(reading, .collection { try await $0.allDocuments($1, $2, range: .design) }),
-        "_local_docs": Endpoint(reading, .collection { try await $0.localDocuments($1, $2) }),
-        "_changes": Endpoint(reading, .collection { try await $0.changes($1, $2) }),
-        "_bulk_docs": Endpoint(["POST": .write], .collection { try await $0.bulkDocuments($1, $2) }),
-        "_bulk_get": Endpoint(["POST": .read], .collection { try await $0.bulkGet($1, $2) }),
+        "_all_docs": Endpoint(
+            reading,
+            .collection { try await AllDocumentsResource($0).allDocuments($1, $2, range: .all) }
+        ),
+        "_design_docs": Endpoint(
+            reading,
+            .collection { try await AllDocumentsResource($0).allDocuments($1, $2, range: .design) }
+        ),
+        "_local_docs": Endpoint(
+            reading,
+            .collection { try await LocalDocumentResource($0).localDocuments($1, $2) }
+        ),
+        "_changes": Endpoint(reading, .collection { try await ChangesResource($0).changes($1, $2) }),
+        "_bulk_docs": Endpoint(
+            ["POST": .write],
+            .collection { try await BulkDocumentsResource($0).bulkDocuments($1, $2) }
+        ),
+        "_bulk_get": Endpoint(["POST": .read], .collection { try await BulkGetResource($0).bulkGet($1, $2) }),
         "_revs_diff": Endpoint(
             ["POST": .sync],
-            .collection { try await $0.revisionsDifference($1, $2, isOld: false) }
+            .collection { try await RevisionsResource($0).revisionsDifference($1, $2, isOld: false) }
         ),
         "_missing_revs": Endpoint(
             ["POST": .sync],
-            .collection { try await $0.revisionsDifference($1, $2, isOld: true) }
+            .collection { try await RevisionsResource($0).revisionsDifference($1, $2, isOld: true) }
         ),
-        "_ensure_full_commit": Endpoint(["POST": .sync], .collection { try await $0.fullCommit($1, $2) }),
-        "_compact": Endpoint(["POST": .own], .collection { try $0.compact($1, $2) }),
-        "_view_cleanup": Endpoint(["POST": .own], .collection { try $0.cleanUpViews($1, $2) }),
-        "_security": Endpoint(["PUT": .own, "GET": .read], .collection { try await $0.security($1, $2) }),
+        "_ensure_full_commit": Endpoint(
+            ["POST": .sync],
+            .collection { try await MaintenanceResource($0).fullCommit($1, $2) }
+        ),
+        "_compact": Endpoint(["POST": .own], .collection { try MaintenanceResource($0).compact($1, $2) }),
+        "_view_cleanup": Endpoint(
+            ["POST": .own],
+            .collection { try MaintenanceResource($0).cleanUpViews($1, $2) }
+        ),
+        "_security": Endpoint(
+            ["PUT": .own, "GET": .read],
+            .collection { try await SecurityResource($0).security($1, $2) }
+        ),
         "_revs_limit": Endpoint(
             ["PUT": .own, "GET": .read],
-            .collection { try await $0.revisionsLimit($1, $2) }
+            .collection { try await MaintenanceResource($0).revisionsLimit($1, $2) }
         ),
-        "_purge": Endpoint(["POST": .own], .collection { try await $0.purge($1, $2) }),
+        "_purge": Endpoint(["POST": .own], .collection { try await PurgeResource($0).purge($1, $2) }),
         "_purged_infos_limit": Endpoint(
             ["GET": .read, "HEAD": .read],
             .collection { _, _, _ in .json(200, 1_000) }
@@ -75,23 +100,25 @@ extension Endpoint {
                 throw CouchDBError(410, "gone", "Temporary views are not supported in CouchDB")
             }
         ),
-        "_find": Endpoint(["POST": .read], .collection { try await $0.find($1, $2) }),
-        "_explain": Endpoint(["POST": .read], .collection { try await $0.explain($1, $2) }),
+        "_find": Endpoint(["POST": .read], .collection { try await FindResource($0).find($1, $2) }),
+        "_explain": Endpoint(["POST": .read], .collection { try await FindResource($0).explain($1, $2) }),
         "_index": Endpoint(
             ["GET": .read, "POST": .readAndWrite],
-            .collection { try await $0.index($1, $2) }
+            .collection { try await IndexResource($0).index($1, $2) }
         ),
     ]
 
     static let listQueries = Endpoint(
         ["POST": .read],
-        .collection { try await $0.allDocumentQueries($1, $2) }
+        .collection { try await AllDocumentsResource($0).allDocumentQueries($1, $2) }
     )
 
     /// One index of a database: `_index/{design document}/json/{name}`.
     static let index = Endpoint(
         ["DELETE": .readAndWrite],
-        .document { server, path, entry, _ in try await server.deleteIndex(entry, path.rest) }
+        .document { server, path, entry, _ in
+            try await IndexResource(server).deleteIndex(entry, path.rest)
+        }
     )
 
     static let local = Endpoint(
@@ -101,23 +128,25 @@ extension Endpoint {
                 throw CouchDBError.badRequest("_local documents do not accept attachments.")
             }
         },
-        .document { try await $0.localDocument($1.id, $2, $3) }
+        .document { try await LocalDocumentResource($0).answer($1.id, $2, $3) }
     )
     static let document = Endpoint(
         ["DELETE": .write, "GET": .read, "HEAD": .read, "PUT": .write, "COPY": .readAndWrite],
         validate: { try IncomingDocument.check($0.id) },
-        .document { try await $0.documentRoute($1.id, $2, $3) }
+        .document { try await DocumentResource($0).answer($1.id, $2, $3) }
     )
     static let attachment = Endpoint(
         ["GET": .read, "HEAD": .read, "DELETE": .write, "PUT": .write],
         validate: { try IncomingDocument.check($0.id) },
-        .document { try await $0.attachmentRoute($1.id, $1.rest.joined(separator: "/"), $2, $3) }
+        .document {
+            try await AttachmentResource($0).answer($1.id, $1.rest.joined(separator: "/"), $2, $3)
+        }
     )
     /// Functions of design documents, which are stored and not run.
     static let designFunction = Endpoint(
         ["GET": .read, "HEAD": .read, "PUT": .write, "DELETE": .write],
         answersAll: true,
-        .document { server, path, entry, _ in try server.designFunction(path, entry) }
+        .document { server, path, entry, _ in try DocumentResource(server).designFunction(path, entry) }
     )
 
     static let all: [Endpoint] =

@@ -7,11 +7,13 @@ import LoveseatStorage
 import Synchronization
 
 /// Commits, compactions and limits of a database.
-extension CouchDBServer {
+struct MaintenanceResource: Resource {
+    let server: CouchDBServer
+
     func fullCommit(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         try await entry.store.writeFromTask(within: nil, durably: true) { _ in }
-        return .json(201, ["ok": true, "instance_start_time": .string(startTime(entry))])
+        return .json(201, ["ok": true, "instance_start_time": .string(entry.startTime)])
     }
 
     /// There are no views that could be cleaned up.
@@ -25,8 +27,8 @@ extension CouchDBServer {
         let accepted = Reply.json(202, ["ok": true])
         // One more than waits already would change nothing, and block a thread.
         if entry.store.isCompactionWaiting { return accepted }
-        let database = databases.database
-        compactions.withLock { $0 += 1 }
+        let database = server.databases.database
+        server.compactions.withLock { $0 += 1 }
         DispatchQueue.global().async { [self] in
             do throws(LoveseatError) { try database.performMaintenance(type: .compact) } catch {
                 // A database that was closed meanwhile is not compacted, and its client has its answer already.
@@ -37,7 +39,7 @@ extension CouchDBServer {
                     )
                 }
             }
-            compactions.withLock { $0 -= 1 }
+            server.compactions.withLock { $0 -= 1 }
         }
         return accepted
     }

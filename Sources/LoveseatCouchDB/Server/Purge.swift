@@ -3,7 +3,9 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_purge`.
-extension CouchDBServer {
+struct PurgeResource: Resource {
+    let server: CouchDBServer
+
     func purge(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         guard let body = try await json(exchange), body.kind == .object else {
@@ -12,7 +14,7 @@ extension CouchDBServer {
         guard body.count <= 100 else {
             throw CouchDBError.badRequest("Exceeded maximum number of documents.")
         }
-        let wanted = try Self.revisionLists(body)
+        let wanted = try RevisionsResource.revisionLists(body)
         let purged = try await entry.store.writeFromTask(within: nil) { transaction in
             try wanted.map { id, revisions in
                 (id, try transaction.purgeBranches(revisions, of: id, in: entry.handle))

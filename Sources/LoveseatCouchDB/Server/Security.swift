@@ -3,7 +3,9 @@ import LoveseatModel
 import LoveseatStorage
 
 /// `_security`, which is kept for clients that ask for it, and gives no rights.
-extension CouchDBServer {
+struct SecurityResource: Resource {
+    let server: CouchDBServer
+
     func security(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let key = "couchdb-security:\(entry.handle.number)"
         guard exchange.method == "PUT" else {

@@ -4,13 +4,16 @@ import LoveseatCouchDBReplication
 import LoveseatModel
 
 /// Resources of the server as a whole.
-extension CouchDBServer {
+struct ServerResource: Resource {
+    let server: CouchDBServer
+
     var welcome: Reply {
         .json(
             200,
             [
-                "couchdb": "Welcome", "version": .string(Self.version), "uuid": .string(uuid), "features": [],
-                "vendor": ["name": .string(Self.product)],
+                "couchdb": "Welcome", "version": .string(CouchDBServer.version), "uuid": .string(server.uuid),
+                "features": [],
+                "vendor": ["name": .string(CouchDBServer.product)],
             ]
         )
     }
@@ -21,15 +24,15 @@ extension CouchDBServer {
 
     /// The replications that a client may see: with an access policy, its own.
     func tasks(for exchange: Exchange) -> Reply {
-        let all = databases.database.replicationTasks
+        let all = server.databases.database.replicationTasks
         let shown =
-            settings.policy == nil
+            server.settings.policy == nil
             ? all : all.filter { $0.user != nil && $0.user.isExactly(exchange.peer.name) }
         return .json(200, .array(shown.map { ReplicatingClients.json($0) }))
     }
 
     func allDatabases(_ exchange: Exchange) throws -> Reply {
-        var names = try names(for: exchange)
+        var names = try server.names(for: exchange)
         let query = exchange.query
         if try query.flag("descending") ?? false { names.reverse() }
         let isDescending = try query.flag("descending") ?? false
@@ -45,7 +48,7 @@ extension CouchDBServer {
     }
 
     func databaseInfos(_ exchange: Exchange) async throws -> Reply {
-        var names = try names(for: exchange)
+        var names = try server.names(for: exchange)
         if exchange.method == "POST" {
             guard let keys = try await json(exchange)?["keys"], keys.kind == .array else {
                 throw CouchDBError.badRequest("`keys` member must exist.")
@@ -55,12 +58,13 @@ extension CouchDBServer {
             }
             names = keys.items.map { $0.string ?? "" }
         }
+        let databases = DatabaseResource(server)
         let infos = try names.map { name -> JSONValue in
             do {
-                let info = try info(of: entry(name, for: exchange))
+                let info = try databases.info(of: server.entry(name, for: exchange))
                 return ["key": .string(name), "info": info]
             } catch {
-                let error = Self.error(error)
+                let error = CouchDBServer.error(error)
                 // A database that cannot be read is not missing.
                 guard error.status < 500 else { throw error }
                 return ["key": .string(name), "error": "not_found"]
@@ -75,16 +79,19 @@ extension CouchDBServer {
             throw CouchDBError.badRequest("count must be a positive integer")
         }
         guard count <= 1_000 else { throw CouchDBError.badRequest("count parameter too large") }
-        let all = (0..<count).map { _ in JSONValue.string(Self.newUUID()) }
+        let all = (0..<count).map { _ in JSONValue.string(CouchDBServer.newUUID()) }
         return .json(
             200,
             ["uuids": .array(all)],
             headers: [
                 ("Pragma", "no-cache"), ("Cache-Control", "must-revalidate, no-cache"),
-                ("Expires", "Fri, 01 Jan 1990 00:00:00 GMT"), ("ETag", "\"\(Self.newUUID())\""),
+                ("Expires", "Fri, 01 Jan 1990 00:00:00 GMT"), ("ETag", "\"\(CouchDBServer.newUUID())\""),
             ]
         )
     }
 
+}
+
+extension CouchDBServer {
     static func newUUID() -> String { UUID().uuidString.lowercased().replacing("-", with: "") }
 }

@@ -51,7 +51,35 @@ struct Sessions: Sendable {
     static var now: Int { Int(ProcessInfo.processInfo.systemUptime) }
 }
 
-extension CouchDBServer {
+/// Finds out who asks.
+struct RequestAuthentication: Sendable {
+    let authenticator: ConnectionAuthenticator
+    /// Whether clients have to prove who they are.
+    let isRequired: Bool
+    let allowsBasic: Bool
+    let isSecure: Bool
+    /// Nil where Digest is not offered.
+    let digest: DigestLogin?
+    /// Called with the connection of a client that has proved who it is: others are closed after a while.
+    let admit: @Sendable (any Channel) -> Void
+    private let sessions = Sessions()
+
+    init(
+        _ authenticator: ConnectionAuthenticator,
+        isRequired: Bool,
+        _ settings: CouchDBServer.Settings,
+        admit: @escaping @Sendable (any Channel) -> Void
+    ) {
+        (self.authenticator, self.isRequired, self.admit) = (authenticator, isRequired, admit)
+        (allowsBasic, isSecure) = (settings.allowsBasic, settings.isSecure)
+        digest = isSecure ? nil : authenticator.secrets.map { DigestLogin($0) }
+    }
+
+    /// A new cookie of a user's session.
+    fileprivate func cookie(for name: String) -> String {
+        sessions.cookie(for: name, isSecure: isSecure, now: Sessions.now)
+    }
+
     /// The values of all cookies of this name: browsers also send those of other servers at the same host.
     private func sessionCookies(_ exchange: Exchange) -> [String] {
         exchange.headers[values: .cookie].flatMap { $0.split(separator: ";") }.compactMap { pair in
@@ -64,7 +92,7 @@ extension CouchDBServer {
 
     /// The user of the first cookie that is ours and valid; nil if none is.
     private func sessionUser(_ exchange: Exchange) -> (name: String, age: Int)? {
-        sessionCookies(exchange).lazy.compactMap { self.sessions.name(in: $0, now: Sessions.now) }.first
+        sessionCookies(exchange).lazy.compactMap { sessions.name(in: $0, now: Sessions.now) }.first
     }
 
     /// Finds out who asks.
@@ -82,12 +110,11 @@ extension CouchDBServer {
         let isStatus =
             exchange.path.isEmpty || (exchange.path.count == 1 && exchange.path[0].isExactly("_up"))
         let isForAll = isSession || (exchange.isRead && isStatus)
-        if needsLogin, let (name, age) = sessionUser(exchange) {
+        if isRequired, let (name, age) = sessionUser(exchange) {
             exchange.peer = PeerIdentity(username: name, certificates: [], address: address)
             exchange.login = .cookie
             admit(channel)
-            return age * 10 > Sessions.lifetime
-                ? sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now) : nil
+            return age * 10 > Sessions.lifetime ? cookie(for: name) : nil
         }
         if let authorization = exchange.headers[.authorization],
             authorization.lowercased().hasPrefix("digest ")
@@ -104,7 +131,7 @@ extension CouchDBServer {
         let basic = exchange.headers[.authorization].map { $0.lowercased().hasPrefix("basic ") } ?? false
         let hasCredentials =
             exchange.headers[.authorization] != nil && (basic || !(authenticator.isPasswords && isSession))
-        if needsLogin, isForAll, !hasCredentials, shown?.outcome.peer == nil { return nil }
+        if isRequired, isForAll, !hasCredentials, shown?.outcome.peer == nil { return nil }
         do {
             exchange.peer = try await identify(exchange.headers[.authorization], address, shown)
             exchange.login = hasCredentials ? .basic : .none
@@ -131,9 +158,13 @@ extension CouchDBServer {
         guard case .admitted(let peer) = answer else { throw .unauthorized }
         return peer
     }
+}
 
-    /// `/_session`.
-    func session(_ exchange: Exchange) async throws -> Reply {
+/// `_session` (protocol/couchdb.md §7).
+struct SessionResource: Resource {
+    let server: CouchDBServer
+
+    func answer(_ exchange: Exchange) async throws -> Reply {
         switch exchange.method {
         case "POST": return try await logIn(exchange)
         case "DELETE": return .json(200, ["ok": true], headers: [("Set-Cookie", Sessions.cleared)])
@@ -141,7 +172,7 @@ extension CouchDBServer {
             var info: JSONValue = ["authentication_handlers": ["cookie", "default"]]
             if let login = exchange.login.name { info["authenticated"] = .string(login) }
             let name = exchange.peer.username.map { JSONValue.string($0) } ?? .null
-            let isAdmin = !needsLogin || exchange.peer.username != nil
+            let isAdmin = !server.authentication.isRequired || exchange.peer.username != nil
             return .json(
                 200,
                 [
@@ -152,7 +183,8 @@ extension CouchDBServer {
     }
 
     private func logIn(_ exchange: Exchange) async throws -> Reply {
-        guard settings.allowsBasic else {
+        let authentication = server.authentication
+        guard authentication.allowsBasic else {
             throw CouchDBError.notFound("this listener has no sessions without TLS: use Digest")
         }
         if let next = exchange.query["next"], !Self.isPath(next) {
@@ -164,17 +196,16 @@ extension CouchDBServer {
         var reply: Reply
         do {
             let basic = UpgradeHeaders.basic(name, password)
-            _ = try await identify(basic, exchange.peer.address, nil)
-            admit(exchange.channel)
+            _ = try await authentication.identify(basic, exchange.peer.address, nil)
+            authentication.admit(exchange.channel)
             reply = .json(200, ["ok": true, "name": .string(name), "roles": ["_admin"]])
-            let cookie = sessions.cookie(for: name, isSecure: settings.isSecure, now: Sessions.now)
-            reply.headers.append((name: "Set-Cookie", value: cookie))
+            reply.headers.append((name: "Set-Cookie", value: authentication.cookie(for: name)))
             if let next = exchange.query["next"] {
                 reply.status = 302
                 reply.headers.append((name: "Location", value: next))
             }
         } catch {
-            reply = Reply(Self.error(error))
+            reply = Reply(CouchDBServer.error(error))
             reply.headers.append((name: "Set-Cookie", value: Sessions.cleared))
         }
         return reply
@@ -189,7 +220,7 @@ extension CouchDBServer {
 
     private static func credentials(_ bytes: [UInt8], type: String?) throws -> (String, String) {
         if let type = type.flatMap({ MediaType($0) }), type.matches("application", "json") {
-            let json = try parse(bytes)
+            let json = try RequestJSON.parse(bytes)
             guard let name = json["name"]?.string ?? json["username"]?.string else {
                 throw CouchDBError.badRequest("request body must contain a username")
             }

@@ -22,7 +22,7 @@ final class VisibleCounts: Sendable {
     func forget() { kept.withLock { $0 = [:] } }
 
     /// Counts, or returns what was counted since the last change.
-    func counts(of entry: Databases.Entry, _ access: CollectionAccess) throws -> Counts {
+    private func counts(of entry: Databases.Entry, _ access: CollectionAccess) throws -> Counts {
         let key = Key(peer: access.peerName, collection: entry.handle.number)
         let sequence = entry.store.lastSequence(entry.handle)
         if let known = kept.withLock({ $0[key] }), known.sequence == sequence { return known.counts }
@@ -48,9 +48,7 @@ final class VisibleCounts: Sendable {
         }
         return counts
     }
-}
 
-extension CouchDBServer {
     /// The numbers of documents and of tombstones that exist for a client.
     func counts(of entry: Databases.Entry) throws -> (live: Int, deleted: Int) {
         guard let access = entry.access else {
@@ -58,7 +56,7 @@ extension CouchDBServer {
                 (try view.count(entry.handle), try view.deletedCount(entry.handle))
             }
         }
-        let counts = try caches.visibleCounts.counts(of: entry, access)
+        let counts = try counts(of: entry, access)
         return (counts.live, counts.deleted)
     }
 }
