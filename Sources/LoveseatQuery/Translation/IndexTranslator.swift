@@ -12,9 +12,9 @@ package enum IndexTranslator {
         }
     }
 
-    private static func translator(_ collection: QueryCollection) -> QueryTranslator {
-        var translator = QueryTranslator(catalog: QueryCatalog(databaseName: "", collections: [collection]))
-        translator.sources = [
+    private static func translator(_ collection: QueryCollection) -> ExpressionTranslator {
+        var names = QueryNames(catalog: QueryCatalog(databaseName: "", collections: [collection]))
+        names.sources = [
             BoundSource(
                 alias: collection.name.fullName,
                 hasExplicitAlias: false,
@@ -22,11 +22,13 @@ package enum IndexTranslator {
                 collection: collection
             )
         ]
+        var translator = ExpressionTranslator(names: names)
         translator.scope = .init(isIndex: true)
         return translator
     }
 
-    private static func items(_ expressions: String, _ translator: inout QueryTranslator) throws(QueryError)
+    private static func items(_ expressions: String, _ translator: inout ExpressionTranslator)
+        throws(QueryError)
         -> String
     {
         var items: [String] = []
@@ -36,7 +38,8 @@ package enum IndexTranslator {
         return items.joined(separator: ", ")
     }
 
-    private static func condition(_ text: String?, _ translator: inout QueryTranslator) throws(QueryError)
+    private static func condition(_ text: String?, _ translator: inout ExpressionTranslator)
+        throws(QueryError)
         -> String?
     {
         guard let text, !text.allSatisfy({ $0.isWhitespace }) else { return nil }
@@ -79,7 +82,10 @@ package enum IndexTranslator {
         var paths: [String] = []
         for expression in try QueryParser.parseList(definition.expressions) {
             guard case .property(let steps) = expression.kind,
-                case .path(_, let rest) = try translator(collection).resolve(steps, at: expression.position)
+                case .path(_, let rest) = try translator(collection).names.resolve(
+                    steps,
+                    at: expression.position
+                )
             else {
                 throw QueryError(
                     .invalidQuery,
@@ -134,7 +140,7 @@ package enum IndexTranslator {
         let (table, source) = (SQL.name(definition.table), SQL.name(collection.table))
         // An item is like a document whose text it is.
         var item = translator(collection)
-        item.sources[0].collection = nil
+        item.names.sources[0].collection = nil
         let isOfItems = definition.indexesItems
         let items = isOfItems ? "value" : try Self.items(definition.expressions ?? "", &item)
         // A table of one level has the column too.

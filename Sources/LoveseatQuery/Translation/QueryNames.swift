@@ -23,7 +23,26 @@ struct BoundSource {
     func column(_ name: String) -> String { table.map { SQL.name($0) + "." + name } ?? name }
 }
 
-extension QueryTranslator {
+/// The names of a query: binds them to the collections of the catalog, and finds the meaning of a path.
+struct QueryNames {
+    let catalog: QueryCatalog
+    var sources: [BoundSource] = []
+    /// The aliases of results, which are visible outside of the SELECT list.
+    var aliases: [ExactText: QueryExpression] = [:]
+    var seesAliases = false
+    var variables: [Variable] = []
+    /// The collections that the query reads, each once.
+    var collections: [CollectionName] = []
+    private var usedTables: Set<ExactText> = []
+
+    /// A variable of ANY or EVERY.
+    struct Variable {
+        let name: String
+        let table: String
+    }
+
+    init(catalog: QueryCatalog) { self.catalog = catalog }
+
     /// The meaning of the beginning of a path.
     enum Resolved {
         /// A path into JSON text.
@@ -173,52 +192,20 @@ extension QueryTranslator {
         }
     }
 
-    /// The FROM clause; conditions that belong to WHERE are added there.
-    mutating func fromClause(_ query: SelectQuery, _ conditions: inout [String]) throws(QueryError) -> String
-    {
-        var text = try table(0)
-        conditions.append(contentsOf: liveCondition(0).map { [$0] } ?? [])
-        text += matchTables(0)
-        scope = Scope()
-        for (offset, join) in query.joins.enumerated() {
-            let index = offset + 1
-            switch join {
-            case .collection(let kind, _, let condition):
-                text += kind == .left ? " LEFT JOIN " : kind == .cross ? " CROSS JOIN " : " JOIN "
-                text += try table(index)
-                var terms: [String] = []
-                if let condition { terms.append(try sql(condition, .operand)) }
-                if let live = liveCondition(index) {
-                    if kind == .cross { conditions.append(live) } else { terms.append(live) }
-                }
-                if !terms.isEmpty { text += " ON " + terms.joined(separator: " AND ") }
-                text += matchTables(index)
-            case .unnest:
-                text += " JOIN " + sources[index].items
-            }
-        }
-        return text
-    }
-
-    private func table(_ index: Int) throws(QueryError) -> String {
+    /// A collection and its alias, as FROM names them.
+    func table(_ index: Int) throws(QueryError) -> String {
         guard let collection = sources[index].collection, let alias = sources[index].table else { return "" }
         return alias.isExactly(collection.table)
             ? SQL.name(collection.table) : SQL.name(collection.table) + " AS " + SQL.name(alias)
     }
 
-    private func liveCondition(_ index: Int) -> String? {
+    /// The condition that leaves out tombstones; nil where there are none, or the query sees them.
+    func liveCondition(_ index: Int) -> String? {
         let source = sources[index]
         return source.collection == nil || source.seesTombstones ? nil : source.column("flags") + " & 1 = 0"
     }
 
-    private func matchTables(_ index: Int) -> String {
-        matches.filter { $0.source == index }.map {
-            " JOIN \(SQL.name($0.index.table)) AS \(SQL.name($0.alias)) ON \(SQL.name($0.alias)).rowid = "
-                + sources[index].column("row")
-        }.joined()
-    }
-
-    // MARK: Names
+    // MARK: Meanings
 
     /// The JSON text of a source. Tombstones have no properties.
     func body(of index: Int) -> String {
@@ -272,7 +259,7 @@ extension QueryTranslator {
         if let (index, length) = matchingSource(steps, before: limit) {
             return inside(index, Array(steps.dropFirst(length)))
         }
-        if scope.seesAliases, let aliased = aliases[ExactText(first)] {
+        if seesAliases, let aliased = aliases[ExactText(first)] {
             return .alias(aliased, Array(steps.dropFirst()))
         }
         guard sources.count == 1 || (limit == 1) else {
@@ -329,7 +316,8 @@ extension QueryTranslator {
     }
 
     /// A property of META.
-    func meta(_ index: Int, _ name: String, _ context: Context, at position: Int?) throws(QueryError)
+    func meta(_ index: Int, _ name: String, _ context: ExpressionTranslator.Context, at position: Int?)
+        throws(QueryError)
         -> String
     {
         let source = sources[index]
@@ -349,5 +337,45 @@ extension QueryTranslator {
                 at: position
             )
         }
+    }
+
+    /// The full-text index that MATCH or RANK names.
+    func fullTextIndex(_ reference: QueryExpression.IndexReference, at position: Int?) throws(QueryError)
+        -> (source: Int, index: FullTextIndexDefinition)
+    {
+        var source = 0
+        if let name = reference.source {
+            guard let (index, _) = matchingSource([.key(name)]) else {
+                throw QueryError(.invalidQuery, "No collection has the alias '\(name)'", at: position)
+            }
+            source = index
+        } else if sources.filter({ $0.collection != nil }).count > 1 {
+            throw QueryError(
+                .invalidQuery,
+                "Write the alias of its collection before the index '\(reference.name)', as there are several",
+                at: position
+            )
+        }
+        let indexes = sources[source].collection?.fullTextIndexes ?? []
+        guard let found = indexes.first(where: { $0.name.isExactly(reference.name) }) else {
+            throw QueryError(
+                .missingIndex,
+                "There is no full-text index '\(reference.name)': create it",
+                at: position
+            )
+        }
+        return (source, found)
+    }
+
+    /// An alias that no other table of the statement has. SQLite does not distinguish `A` from `a`, and ends its text at a NUL.
+    mutating func tableAlias(_ name: String) -> String {
+        let name = String(decoding: name.utf8.map { $0 == 0 ? UInt8(ascii: " ") : $0 }, as: UTF8.self)
+        var unique = name
+        var count = 2
+        while !usedTables.insert(ExactText(unique.lowercased())).inserted {
+            unique = "\(name) \(count)"
+            count += 1
+        }
+        return unique
     }
 }

@@ -1,6 +1,6 @@
 import LoveseatText
 
-extension QueryTranslator {
+extension ExpressionTranslator {
     // MARK: Operators
 
     /// The text with the collation by which it is compared.
@@ -148,5 +148,60 @@ extension QueryTranslator {
         text = "CASE" + (subject.map { " " + collated($0, nil, with: conditions) } ?? "") + text
         if let otherwise { text += " ELSE " + (try sql(otherwise, context)) } else { text += " ELSE x''" }
         return "(" + text + " END)"
+    }
+
+    // MARK: Keys and results
+
+    /// An expression to sort or group by, with its collation.
+    mutating func sortKey(_ expression: QueryExpression) throws(QueryError) -> String {
+        var inner = expression
+        var collation: TextCollation?
+        if case .collated(let item, let written) = expression.kind {
+            (inner, collation) = (item, written)
+            namesCollation = namesCollation || written.sqlName != nil
+        }
+        // A comparison takes the collation for itself.
+        var text = try sql(inner, .operand, collation)
+        if isConstant(inner) { text = "ifnull(" + text + ", NULL)" }
+        return collated(text, collation)
+    }
+
+    /// Whether SQLite may take a sort key as the number of a column: it is a number, or folded to one.
+    private func isConstant(_ expression: QueryExpression, seesAliases: Bool = true) -> Bool {
+        switch expression.kind {
+        case .literal: return true
+        case .and: return !scope.isIndex
+        case .unary(.negate, let value), .collated(let value, _):
+            return isConstant(value, seesAliases: seesAliases)
+        case .property(let steps):
+            // A name without a meaning has been refused already, when the sort key was translated.
+            guard seesAliases, case .alias(let aliased, [])? = try? names.resolve(steps, at: nil) else {
+                return false
+            }
+            // Inside its own definition a name is the property.
+            return isConstant(aliased, seesAliases: false)
+        default: return false
+        }
+    }
+
+    /// Whether an expression gives a boolean, MISSING or null.
+    func isLogical(_ expression: QueryExpression) -> Bool {
+        switch expression.kind {
+        case .unary(.not, _), .and, .or, .test, .contained, .like, .between, .quantified, .exists, .match:
+            true
+        case .binary(let name, _, _):
+            switch name {
+            case .less, .lessOrEqual, .greater, .greaterOrEqual, .equal, .notEqual, .is, .isNot: true
+            default: false
+            }
+        case .collated(let inner, _): isLogical(inner)
+        case .function(let name, _):
+            if case .scalar(let id)? = QueryFunctionTable.signatures[name]?.target {
+                id.isLogical
+            } else {
+                false
+            }
+        default: false
+        }
     }
 }

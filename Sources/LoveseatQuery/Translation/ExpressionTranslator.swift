@@ -1,7 +1,28 @@
 import LoveseatAssertions
 import LoveseatText
 
-extension QueryTranslator {
+/// Writes expressions in SQL, and checks rules that the grammar cannot.
+struct ExpressionTranslator {
+    var names: QueryNames
+    var parameters: [QueryParameter] = []
+    var fullText = FullTextMatches()
+    var scope = Scope()
+    /// Whether a collation was written anywhere, which SQLite may then apply to an outer comparison, too.
+    var namesCollation = false
+    /// The number of nested expressions that are being translated.
+    var level = 0
+    /// The number of expressions that were translated.
+    private var translated = 0
+
+    struct Scope {
+        var allowsAggregates = false
+        var allowsMatch = false
+        /// Index definitions allow neither parameters nor aggregates.
+        var isIndex = false
+    }
+
+    init(names: QueryNames) { self.names = names }
+
     /// The use of a value.
     enum Context {
         /// The value is kept: booleans have to stay booleans.
@@ -32,6 +53,18 @@ extension QueryTranslator {
         }
     }
 
+    /// Called before an expression is translated: one that an alias names is translated each time it is used.
+    private mutating func count(_ expression: QueryExpression) throws(QueryError) {
+        guard translated < QueryLimits.translations else {
+            throw QueryError(
+                .invalidQuery,
+                "The query is too large: its aliases repeat more than \(QueryLimits.translations) expressions",
+                at: expression.position
+            )
+        }
+        translated += 1
+    }
+
     private mutating func operand(_ expression: QueryExpression, _ context: Context) throws(QueryError)
         -> String
     {
@@ -51,11 +84,11 @@ extension QueryTranslator {
                 ? "ls_param(\(parameter(name, keepsBoolean: true)))" : parameter(name, keepsBoolean: false)
         case .property(let steps): return try property(steps, context, at: expression.position)
         case .wildcard(let name):
-            return "ls_value(\(body(of: try wildcardSource(name, at: expression.position))), '')"
+            return "ls_value(\(names.body(of: try names.wildcardSource(name, at: expression.position))), '')"
         case .meta(let source, let name):
-            let index = try metaSource(source, at: expression.position)
+            let index = try names.metaSource(source, at: expression.position)
             guard let name else { return try wholeMeta(index) }
-            return try meta(index, name, context, at: expression.position)
+            return try names.meta(index, name, context, at: expression.position)
         case .nested(let value, let steps):
             return "ls_nested(\(try sql(value, .value)), \(SQL.string(QueryPath(steps).text)))"
         default:
@@ -256,25 +289,25 @@ extension QueryTranslator {
         throws(QueryError)
         -> String
     {
-        switch try resolve(steps, at: position) {
+        switch try names.resolve(steps, at: position) {
         case .path(let body, let rest):
             // SQLite reads an indexed expression from the index, which does not keep booleans: where they have to stay,
             // the function has another name.
             let function = context == .value ? "ls_kept" : "ls_value"
-            if context == .operand, rest.isEmpty, let value = indexedValue(steps) { return value }
+            if context == .operand, rest.isEmpty, let value = names.indexedValue(steps) { return value }
             return "\(function)(\(body), \(SQL.string(QueryPath(rest).text)))"
         case .meta(let source, let name, let rest):
-            let value = try meta(source, name, context, at: position)
+            let value = try names.meta(source, name, context, at: position)
             return rest.isEmpty ? value : "ls_nested(\(value), \(SQL.string(QueryPath(rest).text)))"
         case .alias(let expression, let rest):
             // Inside its own definition a name is the property.
             // The variables around are not its own.
-            let surrounding = variables
-            scope.seesAliases = false
-            variables = []
+            let surrounding = names.variables
+            names.seesAliases = false
+            names.variables = []
             defer {
-                scope.seesAliases = true
-                variables = surrounding
+                names.seesAliases = true
+                names.variables = surrounding
             }
             var text: String
             if case .collated(let inner, _) = expression.kind {
@@ -295,9 +328,9 @@ extension QueryTranslator {
     mutating func wholeMeta(_ index: Int) throws(QueryError) -> String {
         var arguments: [String] = []
         for name in ["id", "sequence", "revisionID", "expiration"] {
-            arguments += [SQL.string(name), try meta(index, name, .value, at: nil)]
+            arguments += [SQL.string(name), try names.meta(index, name, .value, at: nil)]
         }
-        arguments += ["'deleted'", "ls_mark(\(sources[index].column("flags")) & 1)"]
+        arguments += ["'deleted'", "ls_mark(\(names.sources[index].column("flags")) & 1)"]
         return "ls_object(\(arguments.joined(separator: ", ")))"
     }
 
@@ -311,11 +344,11 @@ extension QueryTranslator {
         case .collated(let inner, _): return column(inner)
         case .property(let steps):
             // A name without a meaning is refused where it is translated.
-            switch try? resolve(steps, at: nil) {
+            switch try? names.resolve(steps, at: nil) {
             case .meta(_, let meta, [])?: name = meta
             case .alias(let aliased, [])?:
                 var inside = self
-                (inside.scope.seesAliases, inside.variables) = (false, [])
+                (inside.names.seesAliases, inside.names.variables) = (false, [])
                 return inside.column(aliased)
             case .path?, .meta?, .alias?, nil: name = nil
             }
@@ -352,5 +385,13 @@ extension QueryTranslator {
             (one, other) = ("+" + one, "+" + other)
         }
         return (one, other)
+    }
+
+    /// The place of a parameter.
+    mutating func parameter(_ name: String, keepsBoolean: Bool) -> String {
+        let parameter = QueryParameter(name: name, keepsBoolean: keepsBoolean)
+        if let index = parameters.firstIndex(of: parameter) { return "?\(index + 1)" }
+        parameters.append(parameter)
+        return "?\(parameters.count)"
     }
 }

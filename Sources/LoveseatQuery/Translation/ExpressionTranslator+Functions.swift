@@ -1,7 +1,7 @@
 import LoveseatModel
 import LoveseatText
 
-extension QueryTranslator {
+extension ExpressionTranslator {
     // MARK: Quantifiers
 
     mutating func quantified(
@@ -11,7 +11,7 @@ extension QueryTranslator {
         _ condition: QueryExpression,
         at position: Int?
     ) throws(QueryError) -> String {
-        if variables.contains(where: { $0.name.isExactly(variable) }) {
+        if names.variables.contains(where: { $0.name.isExactly(variable) }) {
             throw QueryError(
                 .invalidQuery,
                 "The variable '\(variable)' is already in use: choose another name",
@@ -33,9 +33,9 @@ extension QueryTranslator {
                 at: position
             )
         }
-        let table = tableAlias(variable)
-        variables.append(Variable(name: variable, table: table))
-        defer { variables.removeLast() }
+        let table = names.tableAlias(variable)
+        names.variables.append(.init(name: variable, table: table))
+        defer { names.variables.removeLast() }
         let allowed = scope
         scope.allowsAggregates = false
         defer { scope = allowed }
@@ -45,9 +45,9 @@ extension QueryTranslator {
         case .any: return "EXISTS (\(from)\(test))"
         case .every: return "(NOT EXISTS (\(from)NOT \(test)))"
         case .anyAndEvery:
-            variables.removeLast()
+            names.variables.removeLast()
             let count = "ls_array_count(\(try sql(collection, .value)))"
-            variables.append(Variable(name: variable, table: table))
+            names.variables.append(.init(name: variable, table: table))
             return "(\(count) > 0 AND NOT EXISTS (\(from)NOT \(test)))"
         }
     }
@@ -55,7 +55,7 @@ extension QueryTranslator {
     /// The arguments of the table function: the text of a document and a path, or a value.
     mutating func collectionArguments(_ collection: QueryExpression) throws(QueryError) -> String {
         if case .property(let steps) = collection.kind,
-            case .path(let body, let rest) = try resolve(steps, at: collection.position)
+            case .path(let body, let rest) = try names.resolve(steps, at: collection.position)
         {
             return "\(body), \(SQL.string(QueryPath(rest).text))"
         }
@@ -71,13 +71,13 @@ extension QueryTranslator {
         guard !scope.isIndex else {
             throw QueryError(.invalidQuery, "An index cannot contain EXISTS", at: query.source.position)
         }
-        var inner = QueryTranslator(catalog: catalog)
-        inner.parameters = parameters
-        inner.collections = collections
-        inner.level = level
+        var inner = QueryTranslator(catalog: names.catalog)
+        inner.expressions.parameters = parameters
+        inner.expressions.names.collections = names.collections
+        inner.expressions.level = level
         let translated = try inner.translate(query)
         parameters = translated.parameters
-        collections = translated.collections
+        names.collections = translated.collections
         return "EXISTS (\(translated.sql))"
     }
 
@@ -171,52 +171,13 @@ extension QueryTranslator {
 
     // MARK: Full text
 
-    func index(_ reference: QueryExpression.IndexReference, at position: Int?) throws(QueryError)
-        -> (source: Int, index: FullTextIndexDefinition)
-    {
-        var source = 0
-        if let name = reference.source {
-            guard let (index, _) = matchingSource([.key(name)]) else {
-                throw QueryError(.invalidQuery, "No collection has the alias '\(name)'", at: position)
-            }
-            source = index
-        } else if sources.filter({ $0.collection != nil }).count > 1 {
-            throw QueryError(
-                .invalidQuery,
-                "Write the alias of its collection before the index '\(reference.name)', as there are several",
-                at: position
-            )
-        }
-        guard
-            let found = sources[source].collection?.fullTextIndexes.first(where: {
-                $0.name.isExactly(reference.name)
-            }
-            )
-        else {
-            throw QueryError(
-                .missingIndex,
-                "There is no full-text index '\(reference.name)': create it",
-                at: position
-            )
-        }
-        return (source, found)
-    }
-
     mutating func match(
         _ reference: QueryExpression.IndexReference,
         _ text: QueryExpression,
         at position: Int?
     ) throws(QueryError) -> String {
-        let (source, index) = try index(reference, at: position)
-        guard !matches.contains(where: { $0.source == source && $0.index.name.isExactly(index.name) }) else {
-            throw QueryError(
-                .invalidQuery,
-                "Only one MATCH of the index '\(index.name)' may be in a query",
-                at: position
-            )
-        }
-        let alias = Self.matchAlias(source, index)
-        matches.append(Match(source: source, index: index, alias: alias))
+        let (source, index) = try names.fullTextIndex(reference, at: position)
+        let alias = try fullText.addMatch(index, of: source, at: position)
         let query = "ls_match(\(try sql(text, .operand)), \(SQL.string(index.matchOptions)))"
         return "\(SQL.name(alias)).\(SQL.name(index.table)) MATCH \(query)"
     }
@@ -225,13 +186,65 @@ extension QueryTranslator {
         throws(QueryError)
         -> String
     {
-        let (source, index) = try index(reference, at: position)
-        // The SELECT list is translated before WHERE, so that MATCH is looked for at the end.
-        ranks.append((source, index, position))
-        return "ls_rank(\(SQL.name(Self.matchAlias(source, index))).\(SQL.name(index.table)))"
+        let (source, index) = try names.fullTextIndex(reference, at: position)
+        let alias = fullText.addRank(index, of: source, at: position)
+        return "ls_rank(\(SQL.name(alias)).\(SQL.name(index.table)))"
+    }
+}
+
+/// The full-text indexes of a query.
+struct FullTextMatches {
+    /// Those whose MATCH is in the query, with the aliases of their tables.
+    private var matches: [(source: Int, index: FullTextIndexDefinition, alias: String)] = []
+    /// Each RANK, which needs its MATCH.
+    private var ranks: [(source: Int, index: FullTextIndexDefinition, position: Int?)] = []
+
+    private func contains(_ index: FullTextIndexDefinition, of source: Int) -> Bool {
+        matches.contains { $0.source == source && $0.index.name.isExactly(index.name) }
     }
 
-    static func matchAlias(_ source: Int, _ index: FullTextIndexDefinition) -> String {
+    /// Returns the alias of the index's table.
+    mutating func addMatch(_ index: FullTextIndexDefinition, of source: Int, at position: Int?)
+        throws(QueryError) -> String
+    {
+        guard !contains(index, of: source) else {
+            throw QueryError(
+                .invalidQuery,
+                "Only one MATCH of the index '\(index.name)' may be in a query",
+                at: position
+            )
+        }
+        let alias = Self.alias(index, of: source)
+        matches.append((source, index, alias))
+        return alias
+    }
+
+    /// Returns the alias of the index's table. The SELECT list is translated before WHERE, so that MATCH is looked for at the end.
+    mutating func addRank(_ index: FullTextIndexDefinition, of source: Int, at position: Int?) -> String {
+        ranks.append((source, index, position))
+        return Self.alias(index, of: source)
+    }
+
+    /// - Throws: an error for a RANK without its MATCH.
+    func checkRanks() throws(QueryError) {
+        for rank in ranks where !contains(rank.index, of: rank.source) {
+            throw QueryError(
+                .invalidQuery,
+                "RANK(\(rank.index.name)) needs MATCH of the same index in WHERE",
+                at: rank.position
+            )
+        }
+    }
+
+    /// The full-text tables to join to a source, whose rows have this number.
+    func tables(of source: Int, row: String) -> String {
+        matches.filter { $0.source == source }.map {
+            " JOIN \(SQL.name($0.index.table)) AS \(SQL.name($0.alias)) ON \(SQL.name($0.alias)).rowid = "
+                + row
+        }.joined()
+    }
+
+    private static func alias(_ index: FullTextIndexDefinition, of source: Int) -> String {
         "match \(source) \(index.name)"
     }
 }

@@ -1,7 +1,7 @@
 import LoveseatModel
 
 /// UNNEST, and the indexes that serve it.
-extension QueryTranslator {
+extension QueryNames {
     /// Decides which arrays are read from indexes. Expressions then use the columns of the index.
     mutating func bindArrays(_ query: SelectQuery) throws(QueryError) {
         for (offset, join) in query.joins.enumerated() {
