@@ -4,34 +4,37 @@ import LoveseatReplication
 /// A replica that makes one of the mistakes from time to time.
 final class FaultyReplica: ReplicaLayer {
     let inner: any Replica
-    private let collection: Int
-    private let owner: SimulatedPeer
-    private let shared: Shared
+    let collection: Int
+    let shared: Shared
+    var owner: SimulatedPeer { shared.owner }
 
     /// The state that the replicas of one connection share.
-    private final class Shared {
+    final class Shared {
         let fault: PlantedFault
-        var generator: SeededGenerator
-        var lastBody: JSONText?
+        let owner: SimulatedPeer
+        let handedOut: HandedOut.Session
+        fileprivate var generator: SeededGenerator
+        fileprivate var lastBody: JSONText?
 
-        init(_ fault: PlantedFault, seed: UInt64) {
+        init(_ fault: PlantedFault, seed: UInt64, owner: SimulatedPeer, _ handedOut: HandedOut.Session) {
             (self.fault, generator) = (fault, SeededGenerator(seed: seed))
+            (self.owner, self.handedOut) = (owner, handedOut)
         }
     }
 
-    private init(_ inner: any Replica, _ collection: Int, _ owner: SimulatedPeer, _ shared: Shared) {
-        (self.inner, self.collection, self.owner, self.shared) = (inner, collection, owner, shared)
+    private init(_ inner: any Replica, _ collection: Int, _ shared: Shared) {
+        (self.inner, self.collection, self.shared) = (inner, collection, shared)
     }
 
-    /// `owner`: the peer whose replicas these are.
     static func layers(
         over inner: any ReplicaSource,
         of owner: SimulatedPeer,
         fault: PlantedFault,
-        seed: UInt64
+        seed: UInt64,
+        _ handedOut: HandedOut.Session
     ) -> LayeredReplicas {
-        let shared = Shared(fault, seed: seed)
-        return LayeredReplicas(inner) { FaultyReplica($0, $1, owner, shared) }
+        let shared = Shared(fault, seed: seed, owner: owner, handedOut)
+        return LayeredReplicas(inner) { replica, index in FaultyReplica(replica, index, shared) }
     }
 
     /// Whether to make one of these mistakes now.
@@ -80,9 +83,12 @@ final class FaultyReplica: ReplicaLayer {
                 }
             )
         }
+        if let spoiled = withSpoiledConflicts(revisions) { return try store(spoiled) }
         let before =
             errs(.overruleHub) ? revisions.map { owner.tree($0.documentID, in: collection)?.current } : []
-        let results = try store(revisions)
+        let results = try releasingBlobs(of: revisions.map(\.documentID)) { () throws(LoveseatError) in
+            try store(revisions)
+        }
         for (revision, before) in zip(revisions, before) {
             try owner.undo(revision, by: before, in: collection)
         }
@@ -122,6 +128,7 @@ final class FaultyReplica: ReplicaLayer {
             try inner.markSynced(marks)
             page.changes = []
         }
+        leaveOut(of: &page)
         return page
     }
 
@@ -151,14 +158,22 @@ final class FaultyReplica: ReplicaLayer {
         throws(LoveseatError) -> [ChangeVerdict]
     {
         if errs(.claimToHaveChange) { return changes.map { _ in .alreadyHere } }
-        return try inner.evaluate(changes, from: peer)
+        let verdicts = try inner.evaluate(changes, from: peer)
+        if shared.fault != .mixUpCollections { return verdicts }
+        return zip(changes, verdicts).map { change, verdict in
+            isInOtherCollection(change.documentID, change.revision) ? .alreadyHere : verdict
+        }
     }
 
     func evaluate(_ proposals: [ProposedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ProposalVerdict]
     {
         if errs(.claimToHaveProposal) { return proposals.map { _ in .alreadyHere } }
-        return try inner.evaluate(proposals, from: peer)
+        let verdicts = try inner.evaluate(proposals, from: peer)
+        if shared.fault != .mixUpCollections { return verdicts }
+        return zip(proposals, verdicts).map { proposal, verdict in
+            isInOtherCollection(proposal.documentID, proposal.revision) ? .alreadyHere : verdict
+        }
     }
 
     func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {
@@ -176,7 +191,7 @@ final class FaultyReplica: ReplicaLayer {
         return errs(.claimToHaveBlob) ? [] : missing
     }
 
-    private func change(
+    func change(
         _ revision: IncomingRevision,
         id: String? = nil,
         history: [RevisionID]? = nil,
@@ -205,7 +220,7 @@ final class FaultyReplica: ReplicaLayer {
     }
 
     /// The text with one letter or digit changed, still JSON.
-    private static func flipped(_ text: JSONText) -> JSONText {
+    static func flipped(_ text: JSONText) -> JSONText {
         var bytes = text.bytes
         guard let index = bytes.lastIndex(where: { (0x31...0x38).contains($0) }) else { return text }
         bytes[index] ^= 1

@@ -75,9 +75,36 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case leaveUnread
     /// The driver cancels no timer.
     case leaveTimers
+    /// The checkpoint of a peer that was put back to a backup counts as before.
+    case forgetRestoration
+    /// The peer's copy of the checkpoint is believed, whatever is here.
+    case trustPeersCheckpoint
+    /// A session leaves to another one between the same peers what that one was given.
+    case leaveToOtherSession
+    /// A document that gives up a blob takes it away from others.
+    case releaseSharedBlobs
+    /// The change feed goes on from a time, and not from a sequence.
+    case continueByTime
+    /// A document that expires is deleted for everybody.
+    case deleteWhatExpires
+    /// A purge deletes the document for everybody.
+    case deleteWhatIsPurged
+    /// An import replaces documents, and does not merge them.
+    case importOverCurrent
+    /// A revision counts as here if another collection has it.
+    case mixUpCollections
+    /// A compaction removes blobs of documents that are about to be stored.
+    case compactUnheldBlobs
+    /// Of a large body that conflicts with the one here, a byte changes.
+    case spoilLargeConflict
+
+    /// The mistakes that only an untidy world can show.
+    public static var untidy: [PlantedFault] {
+        allCases.filter { !$0.worlds.isDisjoint(with: SimulatedWorld.untidy) }
+    }
 
     /// The worlds without which the mistake cannot show.
-    var worlds: Set<SimulatedWorld> {
+    public var worlds: Set<SimulatedWorld> {
         switch self {
         case .restartSequences: [.collections]
         case .forgetFilterVersion: [.filters]
@@ -85,6 +112,17 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .ignorePolicy, .forgetRevocations: [.access]
         case .believeUncoveredMarks: [.power]
         case .deleteWhatIsKept: [.verdicts]
+        case .forgetRestoration: [.backups]
+        case .trustPeersCheckpoint: [.twins]
+        case .leaveToOtherSession: [.doubles]
+        case .releaseSharedBlobs: [.sharedBlobs]
+        case .continueByTime: [.clocks]
+        case .deleteWhatExpires: [.expirations]
+        case .deleteWhatIsPurged: [.purges]
+        case .importOverCurrent: [.imports]
+        case .mixUpCollections: [.namesakes]
+        case .compactUnheldBlobs: [.compactions]
+        case .spoilLargeConflict: [.largeConflicts]
         default: []
         }
     }

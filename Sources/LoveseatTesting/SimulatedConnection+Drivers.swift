@@ -67,7 +67,7 @@ extension SimulatedConnection {
         )
         // The driver and everything else run on one thread.
         nonisolated(unsafe) let session = makeSession(simulated)
-        let runtime = surroundings.runtime.runtime(driver: end.executor)
+        let runtime = surroundings.runtime.runtime(driver: end.executor, wall: end.owner.wall)
         end.time = runtime.clock as? SimulatedTime
         let driver = ReplicationDriver(
             session: session,
@@ -104,7 +104,7 @@ extension SimulatedConnection {
         let replicas = DatabaseReplicas(
             store: target.store,
             access: access,
-            nowMilliseconds: runtime.unixTime
+            nowMilliseconds: { [wall = target.wall] in wall.now }
         )
         let hub = LayeredReplicas(replicas) { [target] in HubReplica($0, $1, hub: target) }
         let served = target.isHub ? hub : replicas as any ReplicaSource
@@ -120,6 +120,14 @@ extension SimulatedConnection {
         plan.remoteName = recordedName ?? plan.remoteName
         return source.collections.indices.map {
             source.checkpointID($0, with: target, plan) + (plan.fetch == nil ? "" : "/fetch")
+        }
+    }
+
+    /// A mistake: the peer's copies of the checkpoints count, whatever is here.
+    func believePeersCheckpoints() throws {
+        for id in checkpointIDs {
+            guard let theirs = try target.store.readRows({ try $0.peerCheckpoint(id) }) else { continue }
+            try source.store.write { try $0.saveLocalCheckpoint(id, theirs.body) }
         }
     }
 
@@ -158,7 +166,7 @@ extension SimulatedConnection {
             checkpointIDs: checkpointIDs,
             remote: try source.store.write { try $0.remoteNumber(recordedName ?? remoteName) },
             rules: source.collections.map { _ in plan.rules },
-            nowMilliseconds: runtime.unixTime
+            nowMilliseconds: { [wall = source.wall] in wall.now }
         )
     }
 
@@ -189,7 +197,7 @@ extension SimulatedConnection {
     /// A replication over another wire, whose sessions use the database itself.
     func makeActive(over wire: any SimulatedWire, _ isFirst: Bool) async throws -> any Replication {
         let end = beginActive()
-        let runtime = surroundings.runtime.runtime(driver: end.executor)
+        let runtime = surroundings.runtime.runtime(driver: end.executor, wall: end.owner.wall)
         end.time = runtime.clock as? SimulatedTime
         let link = wire.link(to: target, surroundings.runtime, plan.httpFaults, seed: dice.next()) {
             [surroundings, source, target] in surroundings.trace("\(source.index)>\(target.index) \($0)")

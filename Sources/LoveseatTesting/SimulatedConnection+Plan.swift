@@ -39,6 +39,8 @@ extension SimulatedConnection {
         var remoteName: String?
         /// A mistake: the peer's copy of the checkpoint is not looked at.
         var trustsOwnCheckpoint = false
+        /// A mistake: the peer's copy of the checkpoint counts alone.
+        var trustsPeersCheckpoint = false
         /// Mistakes of the drivers.
         var omissions: ReplicationDriver.Omissions = []
         /// The documents that this connection pulls for another one.

@@ -184,6 +184,7 @@ final class SimulatedConnection: @unchecked Sendable {
             throw LoveseatError(.init(5_017), "peer \(target.index) does not listen")
         }
         if plan.trustsOwnCheckpoint { try copyCheckpoints() }
+        if plan.trustsPeersCheckpoint { try believePeersCheckpoints() }
         var linkPlan = plan.link
         linkPlan.cutAfter = plan.link.cutAfter.flatMap {
             attempts == 1 || dice.chance(0.5) ? dice.int(1...$0) : nil

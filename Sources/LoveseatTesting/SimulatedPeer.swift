@@ -1,3 +1,4 @@
+private import Foundation
 import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
@@ -14,7 +15,11 @@ package final class SimulatedPeer: @unchecked Sendable {
     let isHub: Bool
     /// The mistake that is planted in the history.
     let fault: PlantedFault?
-    private let privateUUID: [UInt8]
+    /// The database's identity, which a copied folder has too.
+    private var privateUUID: [UInt8]
+    let wall: SimulatedWallClock
+    /// The last sequence of each collection when its wall clock was set back last.
+    private(set) var sequencesAtSetback: [UInt64] = []
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
     /// The data that has reached the disk, and the knowledge of this peer according to the oracle then; nil for a peer that never loses
@@ -39,6 +44,7 @@ package final class SimulatedPeer: @unchecked Sendable {
         collections names: [CollectionName],
         blobFolder: String,
         seed: UInt64,
+        clock: VirtualClock,
         isHub: Bool = false,
         revisionDepth: Int = RevisionTree.maximumDepth,
         fault: PlantedFault? = nil,
@@ -52,6 +58,9 @@ package final class SimulatedPeer: @unchecked Sendable {
         var options = DocumentStore.Options()
         let uuid = generator.bytes(16)
         options.newUUID = { uuid }
+        let wall = SimulatedWallClock(clock)
+        self.wall = wall
+        options.time = { wall.now / 1_000 }
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
         options.revisionDepth = revisionDepth
         options.runsTasksInPlace = runsTasksInPlace
@@ -87,6 +96,54 @@ package final class SimulatedPeer: @unchecked Sendable {
         // The transactions of the process that died are none that reached the disk in the new one.
         durableWrites = 0
         collections = collections.map { opened.collection($0.name) ?? $0 }
+    }
+
+    // MARK: Backups
+
+    func backUp(_ oracle: EditOracle) throws -> SimulatedBackup {
+        var blobs: [BlobDigest: [UInt8]] = [:]
+        for digest in try store.blobs.all() {
+            let length = Int(store.blobs.length(digest) ?? 0)
+            blobs[digest] = try store.blobs.read(digest, from: 0, count: length)
+        }
+        return SimulatedBackup(
+            store: try store.snapshot(),
+            blobs: blobs,
+            privateUUID: privateUUID,
+            mayLackTombstones: mayLackTombstones,
+            knowledge: oracle.knowledge(of: index)
+        )
+    }
+
+    /// Goes on with the content of a backup, its own or another peer's. Its process must have died.
+    func restore(_ backup: SimulatedBackup, _ oracle: EditOracle) throws {
+        try addBlobs(backup.blobs)
+        privateUUID = backup.privateUUID
+        mayLackTombstones = backup.mayLackTombstones
+        (noted, notedVersion) = ([:], nil)
+        try reopen(backup.store)
+        oracle.forgot(index, allBut: backup.knowledge)
+        if durable != nil { try sync(oracle) }
+    }
+
+    func addBlobs(_ blobs: [BlobDigest: [UInt8]]) throws {
+        for (digest, content) in blobs where !store.blobs.contains(digest) {
+            let writer = try store.blobs.writer()
+            try writer.write(content)
+            _ = try writer.finish(expected: digest)
+        }
+    }
+
+    /// A mistake: removes a blob, whoever needs it.
+    func removeBlob(_ digest: BlobDigest) {
+        // It may be gone already.
+        try? FileManager.default.removeItem(atPath: "\(blobFolder)/\(digest.hexadecimalText)")
+    }
+
+    /// Its wall clock is set.
+    func setClock(_ offset: Int64) {
+        if offset < wall.offset { sequencesAtSetback = collections.map { store.lastSequence($0) } }
+        wall.offset = offset
     }
 
     // MARK: Power

@@ -21,19 +21,61 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     /// Every peer has a resolver of its own, and people decide too: nobody sees to it that they agree.
     case verdicts
 
+    // The worlds below are as untidy as people's. They were added later: ``Simulation/makeUntidy()`` draws them.
+
+    /// Peers are put back to backups of themselves. Nobody purges here, nor in the next two worlds and that of the clocks.
+    case backups
+    /// Two devices begin with one copied folder, or with one backup: they have the same identity.
+    case twins
+    /// Two replicators of one database sync with one peer at the same time.
+    case doubles
+    /// Documents share blobs, and conflict about them.
+    case sharedBlobs
+    /// Wall clocks are far apart, and are set back.
+    case clocks
+    /// Documents expire, and some are kept at the last moment.
+    case expirations
+    /// People purge a lot, and make anew what they purged.
+    case purges
+    /// An old export of a database is imported again, there or elsewhere.
+    case imports
+    /// Two collections have documents with the same IDs and the same content.
+    case namesakes
+    /// Databases are compacted at any moment.
+    case compactions
+    /// Documents of megabytes conflict.
+    case largeConflicts
+
+    /// The worlds that ``Simulation/makeUntidy()`` draws.
+    public static let untidy: [SimulatedWorld] = [
+        .backups, .twins, .doubles, .sharedBlobs, .clocks, .expirations, .purges, .imports, .namesakes,
+        .compactions, .largeConflicts,
+    ]
+
     /// In how many of a thousand histories it takes part.
     private var share: Int {
         switch self {
-        case .thousands, .bodies: 8
+        case .thousands, .bodies, .largeConflicts: 8
         case .power: 40
-        case .addresses, .collections, .filters, .access, .verdicts: 80
+        case .addresses, .collections, .filters, .access, .verdicts, .backups, .twins, .doubles, .sharedBlobs,
+            .clocks, .expirations, .purges, .imports, .namesakes, .compactions:
+            80
         case .network: 200
         }
     }
 
-    /// The worlds of a history, by its seed.
+    /// The tidy worlds of a history, by its seed.
     static func drawn(for seed: UInt64) -> Set<SimulatedWorld> {
-        var dice = SeededGenerator(seed: seed ^ 0x6472_6177)
-        return Set(allCases.filter { world in dice.int(1...1_000) <= world.share })
+        draw(allCases.filter { !untidy.contains($0) }, seed ^ 0x6472_6177)
+    }
+
+    /// The untidy worlds of a history, by its seed.
+    static func untidyWorlds(for seed: UInt64) -> Set<SimulatedWorld> {
+        draw(untidy, seed ^ 0x756E_7469_6479)
+    }
+
+    private static func draw(_ worlds: [SimulatedWorld], _ seed: UInt64) -> Set<SimulatedWorld> {
+        var dice = SeededGenerator(seed: seed)
+        return Set(worlds.filter { world in dice.int(1...1_000) <= world.share })
     }
 }

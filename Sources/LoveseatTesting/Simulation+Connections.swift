@@ -37,7 +37,7 @@ extension SimulationRun {
         let isLinked = connections.contains {
             $0.source.index == edge.source && $0.target.index == edge.target
         }
-        if isQuiescing || isLinked { return }
+        if isQuiescing || (isLinked && !mayDouble()) { return }
         var plan = SimulatedConnection.Plan()
         switch generator.int(0...5) {
         case 0: plan.pulls = false
@@ -88,7 +88,10 @@ extension SimulationRun {
         plan.merges = merges && plan.verdict == nil
         plan.remoteName = plan.remoteName ?? addresses[edge]
         plan.omissions = simulation.fault?.driverOmissions ?? []
-        plan.trustsOwnCheckpoint = simulation.fault == .trustOwnCheckpoint
+        plan.trustsOwnCheckpoint =
+            simulation.fault == .trustOwnCheckpoint
+            || (simulation.fault == .forgetRestoration && restored.contains(edge.target))
+        plan.trustsPeersCheckpoint = simulation.fault == .trustPeersCheckpoint
         guests.first { $0.peer.index == edge.source }?.restrict(&plan)
         let seed = generator.next()
         let connection = SimulatedConnection(
@@ -111,7 +114,7 @@ extension SimulationRun {
             runtime: runtime,
             access: { [unowned self] in access(to: edge.target, from: edge.source) },
             wrap: { [unowned self, isQuiescing] replicas, owner in
-                let (oracle, inspect) = (oracle, inspector(of: owner))
+                let (oracle, inspect, handedOut) = (oracle, inspector(of: owner), handedOut)
                 let observed = LayeredReplicas(replicas) {
                     ObservedReplica($0, $1, owner: owner, oracle: oracle, inspect: inspect)
                 }
@@ -120,7 +123,8 @@ extension SimulationRun {
                     over: observed,
                     of: owner,
                     fault: fault,
-                    seed: faultSeed &+ (owner.index == edge.source ? 1 : 2)
+                    seed: faultSeed &+ (owner.index == edge.source ? 1 : 2),
+                    handedOut.session(faultSeed, edge)
                 )
             },
             fetch: { [unowned self] in await fetch($0, edge, remoteName) },
@@ -130,7 +134,10 @@ extension SimulationRun {
             detail: simulation.isVerbose
                 ? { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
                 : nil,
-            onEnd: { [unowned self] in ended($0) },
+            onEnd: { [unowned self] in
+                handedOut.end(faultSeed)
+                ended($0)
+            },
             wire: foreignEdges.contains(edge)
                 ? isQuiescing ? simulation.wire?.withoutMistake : simulation.wire : nil
         )

@@ -17,7 +17,7 @@ extension SimulationRun {
         }
         do {
             switch kind {
-            case 0 where !worlds.contains(.power) && !neverPurges:
+            case 0 where !neverPurges:
                 if try peer.store.write({ try $0.purge(id, in: peer.collections[collection]) }) {
                     hasPurged = true
                     purgedKeys.insert(key)
@@ -35,11 +35,12 @@ extension SimulationRun {
                 let body = try randomBody(for: peer)
                 _ = try peer.edit(id, in: collection, body)
                 noteEdit(key, peer, body)
+                if worlds.contains(.namesakes) { try editNamesake(of: id, collection, at: peer, body) }
             }
         } catch { report.problems.append("an edit failed: \(error)") }
     }
 
-    private func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {
+    func noteEdit(_ key: String, _ peer: SimulatedPeer, _ body: JSONText?) {
         switch soleEditors[key] {
         case nil: soleEditors[key] = (peer.index, body)
         case .some(.some(let entry)) where entry.peer == peer.index: soleEditors[key] = (peer.index, body)
@@ -65,6 +66,7 @@ extension SimulationRun {
             let type = generator.pick(["text/plain", "image/jpeg"])
             value["blob"] = try blob(content, at: peer, type: type).json
         }
+        try shareBlobs(at: peer, &value)
         return JSONText(canonical: value)
     }
 
@@ -74,10 +76,11 @@ extension SimulationRun {
         var value: JSONValue = ["n": JSONValue(number)]
         if number == 1 { value["text"] = .string(String(repeating: "all work and no play ", count: 10)) }
         if number == 2 { value["blob"] = try blob([UInt8](repeating: 7, count: 5_000), at: peer).json }
+        try shareBlobs(at: peer, &value)
         return JSONText(canonical: value)
     }
 
-    private func blob(_ content: [UInt8], at peer: SimulatedPeer, type: String = "text/plain") throws
+    func blob(_ content: [UInt8], at peer: SimulatedPeer, type: String = "text/plain") throws
         -> BlobReference
     {
         let writer = try peer.store.blobs.writer()

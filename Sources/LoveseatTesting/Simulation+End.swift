@@ -22,12 +22,14 @@ extension SimulationRun {
         isQuiescing = true
         for connection in connections { connection.abandon() }
         try runUntilQuiet(limit: 1_000_000)
-        if !worlds.isDisjoint(with: [.collections, .filters, .access]) {
+        for peer in peers { try purgeExpired(at: peer) }
+        if !worlds.isDisjoint(with: [.collections, .filters, .access, .expirations]) {
             try syncAll(resets: false)
             try compareWithoutReset()
         }
         try syncAll(resets: true)
         judgeVersions()
+        try compareContents()
         if simulation.wire != nil { try compareWires() }
         if report.problems.isEmpty || simulation.isPlanted { try compare() }
     }
@@ -147,8 +149,7 @@ extension SimulationRun {
     /// Asks the oracle. If an app merges, the version that is left is nobody's edit.
     private func judgeLosses(_ collection: Int) {
         if merges || !verdicts.isEmpty { return }
-        for number in 0...40 {
-            let id = "doc\(number)"
+        for id in (0...40).map({ "doc\($0)" }) + ["large0"] {
             // A peer that lacks a tombstone must not hide what the others show.
             let others = peers.lazy.filter { !self.isGuest($0) }.compactMap {
                 $0.tree(id, in: collection)?.current

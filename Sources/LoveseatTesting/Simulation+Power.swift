@@ -52,7 +52,10 @@ extension SimulationRun {
     func restart(_ peer: SimulatedPeer, _ start: () throws -> Void) {
         let before = soleRevisions(of: peer)
         crash(peer)
-        do { try start() } catch { report.problems.append("a restart failed: \(error)") }
+        do {
+            try start()
+            try purgeExpired(at: peer)
+        } catch { report.problems.append("a restart failed: \(error)") }
         let after = soleRevisions(of: peer)
         // A second deletion of a deleted document is lost too, although nothing looks different.
         for (key, revision) in before where after[key] != revision {

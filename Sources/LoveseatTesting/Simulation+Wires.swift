@@ -5,7 +5,7 @@ import LoveseatStorage
 /// Histories in which some links speak another wire, whose sessions and servers use the databases themselves.
 extension SimulationRun {
     /// The worlds that the other wire takes part in.
-    static let wireWorlds: Set<SimulatedWorld> = [.network, .power, .verdicts]
+    static let wireWorlds = Set<SimulatedWorld>([.network, .power, .verdicts] + SimulatedWorld.untidy)
 
     func drawWires() {
         if simulation.wire == nil { return }
@@ -44,9 +44,9 @@ extension SimulationRun {
         connection.plan.httpFaults > 0 && [10_401, 10_404].contains(failure.code.value)
     }
 
-    /// Compares leaves, and what equal revisions say.
-    func compareWires() throws {
-        if mayDisagree || (!report.problems.isEmpty && !simulation.isPlanted) { return }
+    /// Checks that equal revisions say the same, attachments included, whatever was decided about them.
+    func compareContents() throws {
+        if !report.problems.isEmpty, !simulation.isPlanted { return }
         for collection in peers[0].collections.indices {
             var contents: [String: (peer: Int, body: JSONText)] = [:]
             for peer in peers {
@@ -59,10 +59,17 @@ extension SimulationRun {
                     contents[revision] = (peer.index, body)
                 }
             }
+        }
+    }
+
+    /// Compares leaves.
+    func compareWires() throws {
+        if mayDisagree || (!report.problems.isEmpty && !simulation.isPlanted) { return }
+        for collection in peers[0].collections.indices {
             let ids = try Set(peers.flatMap { try $0.state(of: collection).keys }).sorted()
             for id in ids {
-                let first = try peers[0].leaves(id, in: collection)
-                for peer in peers.dropFirst() where try peer.leaves(id, in: collection) != first {
+                let first = try peers[0].leaves(id, in: collection).sorted()
+                for peer in peers.dropFirst() where try peer.leaves(id, in: collection).sorted() != first {
                     let leaves = try first + peer.leaves(id, in: collection)
                     // A peer that lacks a tombstone cannot pass it on either.
                     if leaves.allSatisfy({ $0.hasSuffix(" deleted") }),
@@ -92,7 +99,7 @@ extension SimulationRun {
     func scheduleBackups() {
         if !simulation.restoresBackups { return }
         for _ in 0..<wireDice.int(1...3) {
-            let peer = wireDice.int(0...peers.count - 1)
+            let peer = wireDice.int(0...report.peers - 1)
             let (time, delay) = (wireDice.int(0...18_000), wireDice.int(500...6_000))
             clock.schedule(after: time) { [unowned self] in
                 do {

@@ -175,7 +175,8 @@ extension SimulationRun {
             index: peers.count,
             collections: names,
             blobFolder: "\(folder)/\(peers.count)",
-            seed: worldDice.next()
+            seed: worldDice.next(),
+            clock: clock
         )
         let host = worldDice.int(0...report.peers - 1)
         let order = (0..<SimulatedGuest.classes).shuffled(using: &worldDice)

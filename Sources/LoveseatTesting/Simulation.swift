@@ -23,7 +23,8 @@ public struct Simulation: Sendable {
     public var hubs = 0
     /// Whether peers lose power, and with it every commit that has not reached the disk.
     public var losesPower = true
-    /// The events in the history besides edits, connections and crashes. By default the seed decides.
+    /// The events in the history besides edits, connections and crashes. By default the seed decides, and draws none of the untidy worlds,
+    /// so that the histories of earlier versions stay the same.
     public var worlds: Set<SimulatedWorld>
     /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
     /// histories.
@@ -74,6 +75,9 @@ public struct Simulation: Sendable {
         hubs = max(hubs, mistake.hubs)
     }
 
+    /// Adds the untidy worlds that the seed draws: what people do beside syncing, by a generator of its own.
+    public mutating func makeUntidy() { worlds.formUnion(SimulatedWorld.untidyWorlds(for: seed)) }
+
     /// Runs the history.
     ///
     /// - Throws: ``LoveseatError`` if a database of the simulation itself fails.
@@ -123,6 +127,12 @@ final class SimulationRun: @unchecked Sendable {
     let worlds: Set<SimulatedWorld>
     /// For the worlds, so that histories without them stay the same.
     var worldDice: SeededGenerator
+    /// For the untidy worlds, so that histories without them stay the same.
+    var untidyDice: SeededGenerator
+    /// The peers that were put back to a backup.
+    var restored: Set<Int> = []
+    /// The changes that sessions have been given, for a planted mistake.
+    let handedOut = HandedOut()
     /// A history of thousands of documents has a hub half of the time.
     let crowdHasHub: Bool
     /// Under which address a peer knows another one, where that is not the first one.
@@ -130,7 +140,10 @@ final class SimulationRun: @unchecked Sendable {
     /// The links that speak another wire.
     var foreignEdges: Set<Edge> = []
     /// Nobody purges: a purge makes everybody begin anew in the end, which hides what checkpoints leave out by mistake.
-    var neverPurges: Bool { simulation.wire != nil && simulation.seed % 4 != 0 }
+    var neverPurges: Bool {
+        (simulation.wire != nil && simulation.seed % 4 != 0)
+            || !worlds.isDisjoint(with: [.power, .backups, .twins, .doubles, .clocks])
+    }
     /// For links of another wire, and what happens on them.
     var wireDice: SeededGenerator
     /// Peers beside the others, which see only a part of what their host has.
@@ -146,6 +159,7 @@ final class SimulationRun: @unchecked Sendable {
         self.simulation = simulation
         worlds = simulation.wire == nil ? simulation.worlds : simulation.worlds.intersection(Self.wireWorlds)
         worldDice = SeededGenerator(seed: simulation.seed ^ 0x776F_726C_6473)
+        untidyDice = SeededGenerator(seed: simulation.seed ^ 0x706C_6170)
         wireDice = SeededGenerator(seed: simulation.seed ^ 0x7769_7265)
         crowdHasHub = worldDice.chance(0.5) && worlds.contains(.thousands)
         generator = SeededGenerator(seed: simulation.seed)
@@ -185,10 +199,12 @@ final class SimulationRun: @unchecked Sendable {
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
         if simulation.wire != nil { report.peers = min(report.peers, 4) }
-        if !worlds.isDisjoint(with: [.thousands, .bodies]) { report.peers = min(report.peers, 3) }
+        if !worlds.isDisjoint(with: [.thousands, .bodies, .largeConflicts]) {
+            report.peers = min(report.peers, 3)
+        }
         merges = generator.chance(0.3)
         let names: [CollectionName] =
-            generator.chance(0.4) && !worlds.contains(.collections)
+            generator.chance(0.4) && worlds.isDisjoint(with: [.collections, .namesakes])
             ? [.default]
             : [CollectionName(scope: "s", name: "one"), CollectionName(scope: "s", name: "two")].compactMap {
                 $0
@@ -199,6 +215,7 @@ final class SimulationRun: @unchecked Sendable {
                 collections: names,
                 blobFolder: "\(folder)/\(index)",
                 seed: generator.next(),
+                clock: clock,
                 revisionDepth: drawnDepth(),
                 fault: simulation.fault,
                 runsTasksInPlace: simulation.wire != nil
@@ -233,6 +250,7 @@ final class SimulationRun: @unchecked Sendable {
                 collections: names,
                 blobFolder: "\(folder)/\(index)",
                 seed: extras.next(),
+                clock: clock,
                 isHub: true
             )
             for source in 0..<report.peers where extras.chance(0.6) || source == index % report.peers {
@@ -259,6 +277,7 @@ final class SimulationRun: @unchecked Sendable {
         schedulePowerLosses()
         scheduleWorlds()
         scheduleWires()
+        scheduleUntidyWorlds()
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in
             for connection in connections { connection.abandon() }

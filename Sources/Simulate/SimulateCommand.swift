@@ -29,9 +29,15 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help:
-            "What happens beside edits and crashes: thousands, addresses, collections, filters, access, network, bodies, power, verdicts, with commas; none; by default the seed decides."
+            "What happens beside edits and crashes: \(SimulatedWorld.allCases.map(\.rawValue).joined(separator: ", ")), with commas; none; by default the seed decides."
     )
     var worlds: String?
+
+    @Flag(
+        help:
+            "Draw none of the worlds that were added later, such as backups and clocks, so that a seed gives the history that it gave before."
+    )
+    var tidy = false
 
     @Option(
         help:
@@ -94,7 +100,7 @@ struct SimulateCommand: ParsableCommand {
             )
             for problem in report.problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(couchdb ? " --couchdb" : "")\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(chosenContents)"
+                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(couchdb ? " --couchdb" : "")\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(tidy ? " --tidy" : "")\(chosenContents)"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
@@ -119,7 +125,7 @@ struct SimulateCommand: ParsableCommand {
         simulation.hubs = hubs
         simulation.isVerbose = verbose
         if let contents { simulation.repeatsContents = contents == .few }
-        if let chosen { simulation.worlds = chosen }
+        if let chosen { simulation.worlds = chosen } else if !tidy { simulation.makeUntidy() }
     }
 
     private func simulateGateway(_ range: ClosedRange<UInt64>) throws {

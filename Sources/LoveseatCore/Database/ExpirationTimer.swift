@@ -27,7 +27,7 @@ package final class ExpirationTimer: Sendable {
     package init(store: DocumentStore, retryAfter: Int64 = 60_000, purge: Purge? = nil) {
         self.store = store
         self.retryAfter = retryAfter
-        self.purge = purge ?? { try Self.purge($0, of: store) }
+        self.purge = purge ?? { try Self.purgeExpired(in: $0, of: store, at: Self.now) }
     }
 
     /// Now, in milliseconds since 1970.
@@ -89,9 +89,12 @@ package final class ExpirationTimer: Sendable {
 
     private static let atOnce = 1_000
 
-    private static func purge(_ collection: CollectionHandle, of store: DocumentStore) throws -> (
-        hasMore: Bool, next: Int64?
-    ) {
+    /// Purges the documents of a collection that have expired by a time, in milliseconds since 1970.
+    package static func purgeExpired(
+        in collection: CollectionHandle,
+        of store: DocumentStore,
+        at now: Int64
+    ) throws -> (hasMore: Bool, next: Int64?) {
         let found = try store.read { try $0.expired(in: collection, at: now) }
         if !found.ids.isEmpty {
             try store.write { transaction in

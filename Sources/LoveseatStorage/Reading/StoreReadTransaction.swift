@@ -225,7 +225,7 @@ package class StoreReadTransaction {
     }
 
     /// Every blob that a stored body refers to.
-    func referencedBlobs() throws -> Set<BlobDigest> {
+    package func referencedBlobs() throws -> Set<BlobDigest> {
         var found: Set<BlobDigest> = []
         for collection in collections {
             try changes(in: collection, since: 0) { record in

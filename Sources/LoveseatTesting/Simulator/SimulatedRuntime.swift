@@ -22,13 +22,15 @@ package final class SimulatedRuntime: @unchecked Sendable {
         return 1 + Int(truncatingIfNeeded: dice.next() & 3)
     }
 
-    /// `driver`: the executor that the next drivers get; a new one for each by default.
-    package func runtime(driver: SimulatedExecutor? = nil) -> ReplicationRuntime {
+    /// `driver`: the executor that the next drivers get; a new one for each by default. `wall`: the wall clock; the right one by default.
+    package func runtime(driver: SimulatedExecutor? = nil, wall: SimulatedWallClock? = nil)
+        -> ReplicationRuntime
+    {
         ReplicationRuntime(
             clock: SimulatedTime(clock: clock),
             executor: SimulatedTaskExecutor(self),
             makeDriverExecutor: { [self] in driver ?? SimulatedExecutor(self) },
-            unixTime: { [clock] in Self.beginning + Int64(clock.now) },
+            unixTime: { [clock] in wall?.now ?? Self.beginning + Int64(clock.now) },
             uptime: { [clock] in .milliseconds(clock.now) },
             spread: { [self] in Double.random(in: -1...1, using: &dice) }
         )

@@ -94,7 +94,8 @@ final class GatewaySimulationRun: @unchecked Sendable {
                 index: index,
                 collections: names,
                 blobFolder: "\(folder)/\(index)",
-                seed: generator.next()
+                seed: generator.next(),
+                clock: clock
             )
             clients.append(
                 GatewayClient(peer, user: index < users.count ? users[index] : generator.pick(users))

@@ -32,13 +32,14 @@ package final class GatewayStory {
             GatewayDatabase.PrincipalSettings(channels: ["_default": ["a"]], password: "pw")
         )
         twin.databases[Self.database] = database
-        let folder = folder
+        let (folder, clock) = (folder, clock)
         clients = try (0..<count).map { index in
             let peer = try SimulatedPeer(
                 index: index,
                 collections: [.default],
                 blobFolder: "\(folder)/\(index)",
-                seed: UInt64(index + 1)
+                seed: UInt64(index + 1),
+                clock: clock
             )
             return GatewayClient(peer, user: "ana")
         }

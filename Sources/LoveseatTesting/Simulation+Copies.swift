@@ -1,0 +1,145 @@
+import LoveseatModel
+import LoveseatStorage
+
+/// Worlds in which a database exists twice: backups, copied folders, and exports.
+extension SimulationRun {
+    // MARK: Backups
+
+    func scheduleOwnBackups() {
+        for _ in 0..<untidyDice.int(1...3) {
+            let (number, delay) = (untidyDice.int(0...1_000), untidyDice.int(500...6_000))
+            untidyAt(0...18_000) { [unowned self] in
+                // A host's records of what it gave away are forgotten with the rest (docs/decisions/0006-lost-commits.md).
+                let peers = peers.filter { !sharesGrants($0) }
+                if peers.isEmpty { return }
+                let peer = peers[number % peers.count]
+                let backup = try peer.backUp(oracle)
+                trace("\(peer.index) is backed up")
+                clock.schedule(after: delay) { [unowned self] in putBack(peer, backup) }
+            }
+        }
+    }
+
+    private func putBack(_ peer: SimulatedPeer, _ backup: SimulatedBackup) {
+        if isQuiescing { return }
+        trace("\(peer.index) is put back")
+        restored.insert(peer.index)
+        restart(peer) { try peer.restore(backup, oracle) }
+    }
+
+    // MARK: Two devices of one folder
+
+    func scheduleTwins() {
+        for _ in 0..<untidyDice.int(1...2) {
+            let (delay, kind) = (untidyDice.pick([0, 2_000, 6_000]), untidyDice.int(0...2))
+            untidyAt(2_000...12_000) { [unowned self] in
+                let users = peers.filter { !$0.isHub && !isGuest($0) && !sharesGrants($0) }
+                if users.count < 2 { return }
+                let pair = users.shuffled(using: &untidyDice).prefix(2)
+                let backup = try pair[0].backUp(oracle)
+                clock.schedule(after: delay) { [unowned self] in
+                    if isQuiescing { return }
+                    trace("\(pair[1].index) begins with a copy of \(pair[0].index) from \(delay) ago")
+                    if kind == 0 { putBack(pair[0], backup) }
+                    restored.insert(pair[1].index)
+                    restart(pair[1]) { try pair[1].restore(backup, oracle) }
+                    join(pair[0].index, pair[1].index)
+                }
+            }
+        }
+    }
+
+    /// Both devices sync with the same peers.
+    private func join(_ first: Int, _ second: Int) {
+        for edge in edges where edge.source == first && edge.target != second {
+            let other = Edge(second, edge.target)
+            if edges.contains(other) { continue }
+            edges.append(other)
+            if foreignEdges.contains(edge) { foreignEdges.insert(other) }
+        }
+        for edge in edges where [first, second].contains(edge.source) {
+            for _ in 0..<untidyDice.int(0...2) { untidyAt(0...10_000) { [unowned self] in connect(edge) } }
+        }
+    }
+
+    // MARK: Exports
+
+    private struct Export {
+        struct Line {
+            let collection: Int
+            let id: String
+            let body: JSONText
+            let revisions: ArchivedRevisions
+        }
+
+        var lines: [Line] = []
+        let hasRevisions: Bool
+    }
+
+    func scheduleImports() {
+        for _ in 0..<untidyDice.int(1...3) {
+            let (delay, hasRevisions) = (untidyDice.int(0...8_000), untidyDice.chance(0.6))
+            untidyAt(0...15_000) { [unowned self] in
+                let author = pickUser()
+                let reader = untidyDice.chance(0.5) ? author : pickUser()
+                let export = try export(author, hasRevisions)
+                trace("\(author.index) exports \(export.lines.count) documents")
+                clock.schedule(after: delay) { [unowned self] in
+                    if isQuiescing { return }
+                    do { try importAll(export, at: reader) } catch {
+                        report.problems.append("an import failed: \(error)")
+                    }
+                }
+            }
+        }
+    }
+
+    private func export(_ peer: SimulatedPeer, _ hasRevisions: Bool) throws -> Export {
+        var export = Export(hasRevisions: hasRevisions)
+        for (collection, handle) in peer.collections.enumerated() {
+            var records: [DocumentRecord] = []
+            try peer.store.read { transaction in
+                try transaction.changes(in: handle, since: 0) { record in
+                    records.append(record)
+                    return true
+                }
+            }
+            for record in records {
+                let whole = try peer.store.whole(record, in: handle)
+                export.lines.append(
+                    Export.Line(
+                        collection: collection,
+                        id: record.id,
+                        body: record.body,
+                        revisions: try ArchivedRevisions(whole)
+                    )
+                )
+            }
+        }
+        return export
+    }
+
+    private func importAll(_ export: Export, at peer: SimulatedPeer) throws {
+        trace("\(peer.index) imports \(export.lines.count) documents")
+        try peer.addBlobs(blobContents)
+        for line in export.lines {
+            let key = "\(line.collection)/\(line.id)"
+            let handle = peer.collections[line.collection]
+            guard export.hasRevisions else {
+                if line.revisions.isDeleted { continue }
+                let isSame = peer.tree(line.id, in: line.collection)?.current?.body == line.body
+                if isSame { continue }
+                try save(line.id, line.collection, at: peer, line.body)
+                (soleEditors[key], freshDocuments[key]) = (.some(nil), nil)
+                continue
+            }
+            try peer.store.write { transaction in
+                if simulation.fault == .importOverCurrent {
+                    _ = try transaction.purge(line.id, in: handle, isWanted: false)
+                }
+                _ = try transaction.restore(line.revisions, of: line.id, body: line.body, in: handle)
+            }
+            if let tree = peer.tree(line.id, in: line.collection) { oracle.note(peer.index, key, tree) }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import LoveseatTesting
+import Testing
+
+// Group of this target in ./test: busy
+
+/// Histories of the worlds that are as untidy as people's: backups, copied folders, two replicators at once, wrong clocks and so on.
+@Suite struct UntidyWorldTests {
+    private func run(_ seed: UInt64, in worlds: Set<SimulatedWorld>, plants fault: PlantedFault? = nil) throws
+        -> [String]
+    {
+        var simulation = Simulation(seed: seed)
+        simulation.edits = 60
+        simulation.worlds = worlds
+        simulation.fault = fault
+        // A power loss would show some of the mistakes, too.
+        if fault != nil { simulation.losesPower = false }
+        return try simulation.run().problems
+    }
+
+    @Test(arguments: 0..<10) func `two hundred histories of all worlds end with equal databases`(part: UInt64)
+        throws
+    {
+        for seed in part * 20 + 1...part * 20 + 20 where !Self.known.contains(seed) {
+            var simulation = Simulation(seed: seed)
+            simulation.edits = 60
+            simulation.makeUntidy()
+            #expect(try simulation.run().problems == [], "replay: simulate --seeds \(seed) --edits 60")
+        }
+    }
+
+    private static let known: Set<UInt64> = []
+
+    @Test(arguments: SimulatedWorld.untidy) func `histories of one untidy world lose nothing`(
+        _ world: SimulatedWorld
+    ) throws {
+        for seed in UInt64(1)...20 {
+            let problems = try run(seed, in: [world])
+            #expect(problems == [], "replay: simulate --worlds \(world) --seeds \(seed) --edits 60")
+        }
+    }
+
+    @Test func `untidy worlds change no history that does not draw them`() throws {
+        for seed in UInt64(1)...100 {
+            var simulation = Simulation(seed: seed)
+            let tidy = simulation.worlds
+            simulation.makeUntidy()
+            #expect(tidy == simulation.worlds.subtracting(SimulatedWorld.untidy))
+        }
+    }
+
+    @Test(arguments: PlantedFault.untidy)
+    func `a mistake that only one world can show is caught in it, and nowhere else`(_ fault: PlantedFault)
+        throws
+    {
+        var caught: UInt64?
+        for seed in UInt64(1)...200 where caught == nil {
+            guard try !run(seed, in: fault.worlds, plants: fault).isEmpty else { continue }
+            if try run(seed, in: fault.worlds).isEmpty { caught = seed }
+        }
+        let seed = try #require(caught, "\(fault.rawValue) was not caught in 200 histories")
+        for other in 1...seed {
+            let problems = try run(other, in: [], plants: fault)
+            #expect(problems == [], "\(fault.rawValue) shows without its world: seed \(other)")
+        }
+    }
+}
