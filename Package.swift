@@ -143,7 +143,7 @@ let package = Package(
         library("LoveseatTesting", "\(inner) \(network) LoveseatDiscoveryCore Crypto \(sockets)"),
         library(
             "LoveseatCouchDBTesting",
-            "\(inner) \(network) LoveseatCouchDB LoveseatTesting \(sockets) \(http)"
+            "\(inner) \(network) LoveseatCouchDBReplication LoveseatCouchDB LoveseatTesting Crypto \(sockets) \(http)"
         ),
         program(
             "LoveseatCLI",

@@ -18,9 +18,17 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
     case serveOldContent
     /// The server does not say that it was started again.
     case hideRestart
+    /// A CouchDB takes 32 hexadecimal digits for text, and not for 16 bytes.
+    case compareRevisionsAsText
 
     /// The world without which the mistake cannot show.
-    private var world: SimulatedWorld? { self == .hideRestart ? .power : nil }
+    private var world: SimulatedWorld? {
+        switch self {
+        case .hideRestart: .power
+        case .compareRevisionsAsText: .couch
+        default: nil
+        }
+    }
 
     /// Plants the mistake in one history after another.
     ///

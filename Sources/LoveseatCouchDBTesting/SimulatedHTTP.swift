@@ -95,6 +95,13 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
     private func answer(_ call: SimulatedCall, _ fate: Fate?) async throws -> SimulatedAnswer {
         let path = call.target.prefix { $0 != "?" }
         func serve(_ limit: Int? = nil) async throws -> SimulatedAnswer {
+            if let couch = target.foreign as? ScriptedCouchDB {
+                // A request that was cut is one that did not come.
+                if limit != nil { throw HTTPClientError.remoteConnectionClosed }
+                let answer = couch.answer(call)
+                trace("\(call.method) \(path) \(call.body.count) -> \(answer.status) \(answer.body.count)")
+                return answer
+            }
             guard let server = try SimulatedHTTPServer.of(target, runtime) else {
                 throw LoveseatError(.init(5_017), "peer \(target.index) does not listen")
             }

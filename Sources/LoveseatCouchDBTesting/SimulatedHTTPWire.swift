@@ -19,6 +19,10 @@ package struct SimulatedHTTPWire: SimulatedWire {
     package var mistake: String? { fault?.rawValue }
     package var withoutMistake: any SimulatedWire { Self() }
 
+    package func makeForeignDatabases(of peer: Int) -> any ForeignDatabases {
+        ScriptedCouchDB(simulatedPeer: peer, comparesText: fault == .compareRevisionsAsText)
+    }
+
     package func link(
         to target: SimulatedPeer,
         _ runtime: SimulatedRuntime,

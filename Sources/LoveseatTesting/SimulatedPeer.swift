@@ -35,6 +35,8 @@ package final class SimulatedPeer: @unchecked Sendable {
     var onDamage: (String) -> Void = { preconditionFailure($0) }
     /// The server for peers of another wire; gone when the process dies or its server restarts.
     package var service: (any Sendable)?
+    /// Its databases if it is not a Loveseat; its store is then empty.
+    package internal(set) var foreign: (any ForeignDatabases)?
     private let (blobFolder, options): (String, DocumentStore.Options)
     /// Serves peers that connect; nil while it does not listen.
     private(set) var server: ReplicationServer? = ReplicationServer()
@@ -233,6 +235,12 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     /// The documents that changed since the last call, by collection, and whether a transaction had to reach the disk.
     func drainChanges() throws -> (documents: [(collection: Int, id: String)], isDurable: Bool) {
+        if let foreign {
+            let changed = collections.enumerated().flatMap { index, collection in
+                foreign.drainChanges(in: collection.name).map { (collection: index, id: $0) }
+            }
+            return (changed, false)
+        }
         let version = store.changes.version
         var changed: [(collection: Int, id: String)] = []
         if notedVersion != version {
@@ -255,6 +263,7 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     /// The leaves of a document as peers of CouchDB's wire see them, without the tombstones with which losing leaves are shown.
     func leaves(_ id: String, in collection: Int) throws -> [String] {
+        if foreign != nil { return foreignLeaves(id, in: collection) }
         guard let record = try store.readRows({ try $0.record(id, in: collections[collection]) }) else {
             return []
         }
@@ -265,6 +274,7 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     /// The contents of a document's revisions whose bodies are here.
     func contents(in collection: Int) throws -> [String: JSONText] {
+        if foreign != nil { return foreignContents(in: collection) }
         var contents: [String: JSONText] = [:]
         try store.read { transaction in
             try transaction.changes(in: collections[collection], since: 0) { record in
@@ -279,6 +289,7 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     /// A document's tree; nil if there is none.
     func tree(_ id: String, in collection: Int) -> RevisionTree? {
+        if let foreign { return foreign.tree(id, in: collections[collection].name) }
         do { return try store.readRows { try $0.record(id, in: collections[collection])?.tree() } } catch {
             onDamage("peer \(index) cannot read \(collection)/\(id): \(error)")
             return nil
@@ -331,6 +342,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     }
 
     func state(of collection: Int) throws -> [String: DocumentState] {
+        if foreign != nil { return foreignState(of: collection) }
         var state: [String: DocumentState] = [:]
         try store.read { transaction in
             try transaction.changes(in: collections[collection], since: 0) { record in

@@ -45,11 +45,13 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     case compactions
     /// Documents of megabytes conflict.
     case largeConflicts
+    /// One of the peers is a CouchDB. Only histories of that wire have this world.
+    case couch
 
     /// The worlds that ``Simulation/makeUntidy()`` draws.
     public static let untidy: [SimulatedWorld] = [
         .backups, .twins, .doubles, .sharedBlobs, .clocks, .expirations, .purges, .imports, .namesakes,
-        .compactions, .largeConflicts,
+        .compactions, .largeConflicts, .couch,
     ]
 
     /// In how many of a thousand histories it takes part.
@@ -58,7 +60,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
         case .thousands, .bodies, .largeConflicts: 8
         case .power: 40
         case .addresses, .collections, .filters, .access, .verdicts, .backups, .twins, .doubles, .sharedBlobs,
-            .clocks, .expirations, .purges, .imports, .namesakes, .compactions:
+            .clocks, .expirations, .purges, .imports, .namesakes, .compactions, .couch:
             80
         case .network: 200
         }

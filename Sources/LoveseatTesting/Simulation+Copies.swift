@@ -10,7 +10,7 @@ extension SimulationRun {
             let (number, delay) = (untidyDice.int(0...1_000), untidyDice.int(500...6_000))
             untidyAt(0...18_000) { [unowned self] in
                 // A host's records of what it gave away are forgotten with the rest (docs/decisions/0006-lost-commits.md).
-                let peers = peers.filter { !sharesGrants($0) }
+                let peers = peers.filter { !sharesGrants($0) && $0.foreign == nil }
                 if peers.isEmpty { return }
                 let peer = peers[number % peers.count]
                 let backup = try peer.backUp(oracle)

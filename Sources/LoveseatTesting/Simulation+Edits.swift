@@ -5,7 +5,10 @@ import LoveseatStorage
 /// The edits of the peers' users.
 extension SimulationRun {
     func edit() {
-        let peer = generator.pick(guests.isEmpty ? peers : peers.filter { !isGuest($0) })
+        let peer = generator.pick(
+            guests.isEmpty && !worlds.contains(.couch)
+                ? peers : peers.filter { !isGuest($0) && $0.foreign == nil }
+        )
         let collection = generator.int(0...peer.collections.count - 1)
         let id = "doc\(generator.int(0...generator.pick([3, 12, 40])))"
         let key = "\(collection)/\(id)"

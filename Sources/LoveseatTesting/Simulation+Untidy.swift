@@ -14,6 +14,7 @@ extension SimulationRun {
         if worlds.contains(.purges) { schedulePurges() }
         if worlds.contains(.imports) { scheduleImports() }
         if worlds.contains(.compactions) { scheduleCompactions() }
+        if worlds.contains(.couch) { scheduleCouch() }
         if worlds.contains(.largeConflicts) { scheduleLargeConflicts() }
     }
 

@@ -233,6 +233,7 @@ final class SimulationRun: @unchecked Sendable {
         }
         try makeGuests(names)
         drawWires()
+        try makeCouch(names)
         drawVerdicts()
     }
 

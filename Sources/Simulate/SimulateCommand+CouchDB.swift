@@ -1,4 +1,6 @@
 import ArgumentParser
+import Foundation
+import LoveseatModel
 import LoveseatTesting
 
 #if CouchDB
@@ -19,6 +21,21 @@ extension SimulateCommand {
         )
     }
 
+    /// Compares the scripted CouchDB with recordings of a real one.
+    func compareRecordings(in folder: String) throws {
+        var isDifferent = false
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+        for name in names where name.hasPrefix("cr-") && name.hasSuffix(".jsonl") {
+            let data = try Data(contentsOf: URL(filePath: folder).appending(path: name))
+            let recording = try CouchDBRecording(String(decoding: data, as: UTF8.self))
+            let (compared, differences) = recording.compare(with: ScriptedCouchDB())
+            print("\(name): \(compared) compared, \(differences.count.counted("difference"))")
+            for difference in differences.prefix(5) { print("  \(difference)") }
+            if !differences.isEmpty { isDifferent = true }
+        }
+        if isDifferent { throw ExitCode(1) }
+    }
+
     /// Plants every mistake in turn.
     func checkHTTPFaults(_ range: ClosedRange<UInt64>) throws {
         var missed = 0
@@ -36,6 +53,10 @@ extension SimulateCommand {
 }
 #else
 extension SimulateCommand {
+    func compareRecordings(in folder: String) throws {
+        throw ValidationError("--recordings: this program was built without the trait CouchDB")
+    }
+
     func useCouchDB(_ simulation: inout Simulation, planting fault: String?) throws {
         throw ValidationError("--couchdb: this program was built without the trait CouchDB")
     }

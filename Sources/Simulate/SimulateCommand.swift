@@ -59,6 +59,12 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
     var couchdb = false
 
+    @Option(
+        help:
+            "Compare the CouchDB of the world couch with recordings of a real one in this folder, instead of running histories."
+    )
+    var recordings: String?
+
     @Flag(help: "Put the gateway, or the peers of --couchdb, back to backups of themselves.")
     var backups = false
 
@@ -69,6 +75,7 @@ struct SimulateCommand: ParsableCommand {
     var verbose = false
 
     func run() throws {
+        if let recordings { return try compareRecordings(in: recordings) }
         let range = try parseSeeds()
         if gateway { return try simulateGateway(range) }
         if faults { return couchdb ? try checkHTTPFaults(range) : try checkFaults(range) }

@@ -62,6 +62,27 @@ import Testing
         #expect(try run(seed, worlds: [.power]).problems == [])
     }
 
+    /// 34: as 265 and 349, a leaf that is closed elsewhere stays open at its author. 35: a leaf that lost by the rule alone is closed by its
+    /// tombstone, and then the winner, another document of that name, is deleted.
+    @Test(arguments: [(34, .twins), (34, .doubles), (35, .namesakes)] as [(UInt64, SimulatedWorld)])
+    func `histories of untidy worlds that end badly over CouchDB's wire`(
+        _ seed: UInt64,
+        _ world: SimulatedWorld
+    ) throws {
+        let problems = try run(seed, worlds: [world]).problems
+        withKnownIssue { #expect(problems.isEmpty) }
+    }
+
+    @Test func `histories with a CouchDB among the peers end well`() throws {
+        for seed in UInt64(1)...30 {
+            let problems = try run(seed, worlds: [.couch]).problems
+            #expect(
+                problems.isEmpty,
+                "replay: simulate --couchdb --worlds couch --seeds \(seed): \(problems)"
+            )
+        }
+    }
+
     @Test(arguments: PlantedHTTPFault.allCases)
     func `a planted fault of CouchDB's wire is caught`(_ fault: PlantedHTTPFault) throws {
         #expect(try fault.search(fault == .leaveBranchOut ? 701...800 : 1...300) != nil)

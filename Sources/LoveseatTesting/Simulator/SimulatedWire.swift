@@ -9,6 +9,9 @@ package protocol SimulatedWire: Sendable {
     /// The same wire without the mistake.
     var withoutMistake: any SimulatedWire { get }
 
+    /// Returns the databases of a peer that speaks this wire and is not a Loveseat.
+    func makeForeignDatabases(of peer: Int) -> any ForeignDatabases
+
     /// Begins a connection to a peer. `faults`: to how many of the requests something happens. `seed` decides what happens, and when.
     /// `trace` takes a line for each event.
     func link(
