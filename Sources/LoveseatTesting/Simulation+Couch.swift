@@ -14,7 +14,8 @@ extension SimulationRun {
             seed: untidyDice.next(),
             clock: clock,
             // Nobody edits, crashes or restores it as if it were a Loveseat.
-            isHub: true
+            isHub: true,
+            runsTasksInPlace: true
         )
         couch.foreign = wire.makeForeignDatabases(of: index)
         for source in 0..<report.peers where untidyDice.chance(0.7) || source == 0 {

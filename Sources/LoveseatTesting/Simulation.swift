@@ -252,7 +252,8 @@ final class SimulationRun: @unchecked Sendable {
                 blobFolder: "\(folder)/\(index)",
                 seed: extras.next(),
                 clock: clock,
-                isHub: true
+                isHub: true,
+                runsTasksInPlace: simulation.wire != nil
             )
             for source in 0..<report.peers where extras.chance(0.6) || source == index % report.peers {
                 edges.append(Edge(source, index))
