@@ -7,13 +7,14 @@ extension DocumentStore {
     /// Opens a database folder, and creates it if it does not exist.
     ///
     /// - Throws: ``LoveseatError``: `busy` if another process has it open, `unreadableDatabase` for a file of another
-    ///   kind, `databaseTooNew`, or an error of the disk.
+    ///   kind, `corruptData` for one that lost its content, `databaseTooNew`, or an error of the disk.
     package static func open(folder: String, options: Options = Options()) throws(LoveseatError)
         -> DocumentStore
     {
         if options.isReadOnly { return try openForReading(folder: folder, options: options) }
         guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw BlobFiles.failure("make", folder) }
         let lock = try FolderLock(folder: folder)
+        try refuseEmptied(folder)
         return try wrapping {
             let file = "\(folder)/db.sqlite"
             try createPrivateFile(file)
@@ -23,7 +24,7 @@ extension DocumentStore {
             // A transaction that cannot be rolled back is an error of the next call, and not the end of the program.
             transactions.allowsUnsafeTransactions = true
             let pool = try DatabasePool(path: file, configuration: transactions)
-            try prepare(pool, options: options)
+            try prepare(pool, options: options, folder: folder)
             var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
             // See KeptRead.
@@ -84,6 +85,7 @@ extension DocumentStore {
     private static func openForReading(folder: String, options: Options) throws(LoveseatError)
         -> DocumentStore
     {
+        try refuseEmptied(folder)
         let readLock = options.excludesWriters ? FolderLock(excludingWritersOf: folder) : nil
         return try wrapping {
             let changes = ChangeHub()
@@ -99,7 +101,9 @@ extension DocumentStore {
             let rows = try DatabaseQueue(path: path, configuration: readOnly)
             readOnly.targetQueue = markedQueue(changes)
             let snapshots = try DatabaseQueue(path: path, configuration: readOnly)
-            _ = try rows.read { try checkFormat($0) }
+            guard try rows.read({ try checkFormat($0) }) > 0 else {
+                throw wasCreated(folder) ? emptied(folder) : isUnfinished(folder)
+            }
             let name = name(ofFolder: folder)
             let blobs = BlobFiles(readingFrom: "\(folder)/blobs", refusal: isReadOnly(name))
             return try DocumentStore(
@@ -138,7 +142,7 @@ extension DocumentStore {
             var transactions = configuration(options, cacheSize: 2 << 20)
             transactions.targetQueue = markedQueue(changes)
             let queue = try DatabaseQueue(configuration: transactions)
-            try prepare(queue, options: options)
+            try prepare(queue, options: options, folder: nil)
             let blobs = try BlobFiles(folder: blobFolder, syncs: false)
             return try DocumentStore(
                 name: "memory",
@@ -198,10 +202,12 @@ extension DocumentStore {
         return version
     }
 
-    private static func prepare(_ writer: any DatabaseWriter, options: Options) throws {
+    /// Creates the tables of a new database, or migrates those of an older format. A store in memory has no folder.
+    private static func prepare(_ writer: any DatabaseWriter, options: Options, folder: String?) throws {
         try writer.writeWithoutTransaction { db in
             let version = try checkFormat(db)
             guard version == 0 else { return try migrate(db, from: version) }
+            if let folder, wasCreated(folder) { throw emptied(folder) }
             let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
             try db.inTransaction {
                 try db.execute(sql: Schema.shared)
@@ -223,7 +229,16 @@ extension DocumentStore {
                 try db.execute(sql: "PRAGMA user_version = \(Schema.version)")
                 return .commit
             }
+            // `blobs/`, which is made next, says that the tables are on the disk.
+            _ = try Row.fetchAll(db, sql: "PRAGMA wal_checkpoint(FULL)")
         }
+    }
+
+    private static func isUnfinished(_ folder: String) -> LoveseatError {
+        LoveseatError(
+            .notFound,
+            "there is no database in \(folder) yet: its creation has not finished, and the next process that opens it for writing finishes it"
+        )
     }
 
     /// Migrates an older format in one transaction.
