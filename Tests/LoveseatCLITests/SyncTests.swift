@@ -101,4 +101,14 @@ struct SyncTests {
         }
         _ = try output.text { $0.contains("\t\(id)\t") }
     }
+
+    @Test func `the result of a replication has its error and its exit code`() throws {
+        try folder.run("create", "db")
+        let failed = try folder.run("sync", "db", "http://127.0.0.1:1/db", "--json")
+        #expect(failed.status == 69)
+        #expect(failed.output.contains("\"exitCode\":69"), "\(failed.output)")
+        try folder.run("create", "copy")
+        let done = try folder.run("sync", "db", "--local-db", "copy", "--json")
+        #expect(done.output.contains("\"exitCode\":0"), "\(done.output)")
+    }
 }

@@ -124,12 +124,19 @@ struct SyncOptions: ParsableArguments {
             chosen.peer.collections = names.joined(separator: ",")
             return try await chosen.replicate(type)
         }
-        try summarize(counts, status, seconds: bar.seconds)
-        if let error = status.error { throw advised(error, configuration, isPaired: isPaired) }
-        if let interruption { throw ExitCode(128 + interruption) }
+        let error = status.error.map { advised($0, configuration, isPaired: isPaired) }
+        let code = error?.exitCode ?? exitCode(counts)
+        try summarize(counts, status, error: error, code, seconds: bar.seconds)
+        if let error { throw error }
+        if code != 0 { throw ExitCode(code) }
+    }
+
+    /// The exit code of a replication that ended without an error.
+    private func exitCode(_ counts: Counts) -> Int32 {
+        if let interruption { return 128 + interruption }
         // A continuous replication tries failed documents again until it is ended.
         // Documents that the peer refused in earlier runs count as well: the peer lacks them, and would refuse them again.
-        if counts.failed + counts.inConflict + counts.refusedEarlier > 0, !continuous { throw ExitCode(1) }
+        return counts.failed + counts.inConflict + counts.refusedEarlier > 0 && !continuous ? 1 : 0
     }
 
     /// Lets `loveseat top` and the inspector see a continuous replication, which goes on without that if it is not possible.
@@ -290,7 +297,13 @@ struct SyncOptions: ParsableArguments {
         return counts
     }
 
-    private func summarize(_ counts: Counts, _ status: Replicator.Status, seconds: Double) throws {
+    private func summarize(
+        _ counts: Counts,
+        _ status: Replicator.Status,
+        error: LoveseatError?,
+        _ code: Int32,
+        seconds: Double
+    ) throws {
         if json {
             try Output.standard.line([
                 "pushed": JSONValue(counts.pushed), "pulled": JSONValue(counts.pulled),
@@ -300,7 +313,7 @@ struct SyncOptions: ParsableArguments {
                 "refusedEarlier": JSONValue(counts.refusedEarlier), "interrupted": .bool(interruption != nil),
                 "bytes": JSONValue(status.progress.completed),
                 "seconds": JSONValue((seconds * 1_000).rounded() / 1_000),
-                "error": status.error.map { .string($0.message) } ?? .null,
+                "error": error.map { .string($0.message) } ?? .null, "exitCode": JSONValue(Int(code)),
             ])
         } else {
             let all = counts.pushed + counts.pulled
