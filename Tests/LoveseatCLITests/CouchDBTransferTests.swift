@@ -94,6 +94,27 @@ struct CouchDBTransferTests {
         end(process)
     }
 
+    @Test func `a push creates no collection, and a pull reports those that it creates`() throws {
+        try folder.run("create", "db", "--collections", "travel.trips")
+        try folder.run("create", "copy")
+        let before = try folder.run("info", "copy", "--json").output
+        let target = ["copy", "--local-db", "db", "--collections"]
+        let typo = try folder.run(["push"] + target + ["travel.trisp"])
+        #expect(typo.status == 66)
+        #expect(typo.errors.contains("travel.trisp"), "\(typo.errors)")
+        for (command, names) in [
+            ("push", "_default=a,_default=b"), ("sync", "travel.trips=a,travel.trips=b"),
+        ] {
+            let twice = try folder.run([command] + target + [names, "--json"])
+            #expect(twice.status == 64)
+            #expect(twice.output.contains("\"exitCode\":64"), "\(twice.output)")
+        }
+        #expect(try folder.run("info", "copy", "--json").output == before)
+        let pull = try folder.run(["pull"] + target + ["travel.trips"])
+        #expect(pull.status == 0)
+        #expect(pull.errors.contains("created the collection travel.trips"), "\(pull.errors)")
+    }
+
     @Test func `a port that speaks TLS says so to a peer that does not`() throws {
         try folder.run("create", "db")
         try folder.run("create", "copy")

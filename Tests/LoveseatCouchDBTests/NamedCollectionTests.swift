@@ -106,11 +106,18 @@ struct NamedCollectionTests {
         #expect(pass.pushed == [])
     }
 
-    @Test func `two collections with one database, and names for other peers, are refused`() async throws {
+    @Test func `two databases for a collection, one for two, and names for other peers are refused`()
+        async throws
+    {
         let couch = try await FakeCouch()
         let names = [(try active.collection, String?.none), (trips, "main")]
         let same = try await active.replicate(configuration(couch.url("main"), names))
         #expect(same.status.error?.code == .invalidParameter)
+        let twice = try await active.replicate(
+            configuration(couch.url("main"), [(trips, "one"), (trips, "two")])
+        )
+        #expect(twice.status.error?.code == .invalidParameter)
+        #expect(try await documents(couch, "one") + documents(couch, "two") == ["404", "404"])
         let other = try ActiveSide("other")
         var entry = CollectionConfiguration(collection: trips)
         entry.remoteDatabase = "x"

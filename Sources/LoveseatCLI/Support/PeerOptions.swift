@@ -42,7 +42,7 @@ struct PeerOptions: ParsableArguments {
     var headerFile: String?
     @Option(
         help:
-            "The collections, separated by commas. The default is all. Collections that do not exist here are created. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL."
+            "The collections, separated by commas. The default is all. Pull and sync create those that do not exist here. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL."
     )
     var collections = ""
     @Option(help: "Only these documents, separated by commas.")
@@ -250,16 +250,30 @@ struct PeerOptions: ParsableArguments {
     /// The collections, with the names of their databases at a CouchDB.
     private var collectionsAndDatabases: [(collection: CollectionName, database: String?)] {
         get throws {
-            try collections.listItems.map { item in
+            var names: Swift.Set<CollectionName> = []
+            return try collections.listItems.map { item in
                 let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                return (try String(parts[0]).collectionName, parts.count > 1 ? String(parts[1]) : nil)
+                let name = try String(parts[0]).collectionName
+                guard names.insert(name).inserted else {
+                    throw LoveseatError(.invalidParameter, "--collections names \(name.fullName) twice")
+                }
+                return (name, parts.count > 1 ? String(parts[1]) : nil)
             }
+        }
+    }
+
+    /// Creates the collections that do not exist, and reports them.
+    private func create(_ names: [CollectionName], in database: Database) throws {
+        for name in names where try database.collection(name: name.name, scope: name.scope) == nil {
+            try database.createCollection(name: name.name, scope: name.scope)
+            Output.notice("loveseat: created the collection \(name.fullName) in \(database.name)")
         }
     }
 
     /// The configuration that these options make.
     ///
-    /// `connects`: whether it will be started. Then missing collections are created.
+    /// `connects`: whether it will be started. Then missing collections are created, unless there is only a push, which finds nothing in
+    /// them.
     func configuration(_ database: Database, _ type: ReplicatorType, connects: Bool) throws
         -> ReplicatorConfiguration
     {
@@ -267,9 +281,7 @@ struct PeerOptions: ParsableArguments {
         let names = named.map(\.collection)
         let authenticator = try authenticator(connects: connects)
         let filter = try filter()
-        if connects {
-            for name in names { try database.createCollection(name: name.name, scope: name.scope) }
-        }
+        if connects, type != .push { try create(names, in: database) }
         let entries = try database.collections(named: names).map { collection in
             var entry = CollectionConfiguration(collection: collection)
             entry.documentIDs = docIds.isEmpty ? nil : docIds.listItems

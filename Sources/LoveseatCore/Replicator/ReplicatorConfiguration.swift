@@ -1,4 +1,5 @@
 public import LoveseatModel
+import LoveseatStorage
 
 /// The directions in which a replicator transfers documents.
 public enum ReplicatorType: UInt8, Hashable, Sendable {
@@ -189,9 +190,16 @@ public struct ReplicatorConfiguration: Sendable {
         guard let first = collections.first else {
             throw LoveseatError(.invalidParameter, "name at least one collection to replicate")
         }
+        var names: Set<CollectionName> = []
         for entry in collections {
             guard entry.collection.database === first.collection.database else {
                 throw LoveseatError(.invalidParameter, "the collections belong to different databases")
+            }
+            guard names.insert(entry.collection.handle.name).inserted else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "collection \(entry.collection.fullName) is configured twice: configure it once"
+                )
             }
             try entry.validate()
         }
