@@ -47,6 +47,34 @@ struct WildcardPolicy: VerifierPolicy {
     }
 }
 
+/// Requires that certificates that name what they are for name what they are used for: the peer's own one, and those of its issuers
+/// below the root. An authority that issues certificates to clients must not thereby make servers of them.
+struct UsagePolicy: VerifierPolicy {
+    let usage: ExtendedKeyUsage.Usage
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.extendedKeyUsage]
+
+    static let server = UsagePolicy(usage: .serverAuth)
+    static let client = UsagePolicy(usage: .clientAuth)
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) async -> PolicyEvaluationResult {
+        for certificate in chain.prefix(max(1, chain.count - 1)) where !allows(certificate) {
+            return .failsToMeetPolicy(
+                reason:
+                    "\(certificate.subject) is not for TLS \(usage == .serverAuth ? "servers" : "clients")"
+            )
+        }
+        return .meetsPolicy
+    }
+
+    private func allows(_ certificate: Certificate) -> Bool {
+        // An extension that cannot be read allows nothing.
+        do {
+            guard let usages = try certificate.extensions.extendedKeyUsage else { return true }
+            return usages.contains(usage) || usages.contains(.any)
+        } catch { return false }
+    }
+}
+
 extension Certificate {
     /// Whether a time is within the certificate's dates. One whose dates are reversed is never valid, and its dates make no range.
     func isValid(at time: Date) -> Bool { notValidBefore <= time && time <= notValidAfter }

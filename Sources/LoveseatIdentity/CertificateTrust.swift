@@ -23,6 +23,8 @@ package enum CertificateTrust {
     }
 
     /// Validates a server's chain, its own certificate first; returns why it is not trusted.
+    ///
+    /// A certificate that names what it is for has to be for servers, unless it is itself pinned, or nothing identifies the server.
     package static func validate(
         server chain: [TLSCertificate],
         host: String,
@@ -62,6 +64,7 @@ package enum CertificateTrust {
                 of: [leaf],
                 Verifier(rootCertificates: store([leaf])) {
                     TrustedLeafPolicy()
+                    UsagePolicy.server
                     names
                     WildcardPolicy(host: isAddress ? nil : host)
                 }
@@ -71,6 +74,7 @@ package enum CertificateTrust {
                 of: chain,
                 Verifier(rootCertificates: store(rules.roots)) {
                     RFC5280Policy()
+                    UsagePolicy.server
                     names
                     WildcardPolicy(host: isAddress ? nil : host)
                 }
@@ -92,6 +96,8 @@ package enum CertificateTrust {
     }
 
     /// Validates a client's chain by the authorities that may issue client certificates; returns why it is not trusted.
+    ///
+    /// A certificate that names what it is for has to be for clients, unless it is itself among `roots`.
     package static func validate(client chain: [TLSCertificate], roots: [TLSCertificate]) async
         -> LoveseatError?
     {
@@ -100,7 +106,10 @@ package enum CertificateTrust {
         }
         // A certificate that is itself among the roots needs no issuer.
         if roots.contains(leaf) { return expiry(leaf) }
-        let verifier = Verifier(rootCertificates: store(roots)) { RFC5280Policy() }
+        let verifier = Verifier(rootCertificates: store(roots)) {
+            RFC5280Policy()
+            UsagePolicy.client
+        }
         guard let failures = await failures(of: chain, verifier) else { return nil }
         return LoveseatError(
             .tlsClientCertRejected,
@@ -108,7 +117,7 @@ package enum CertificateTrust {
         )
     }
 
-    /// Whether the leaf is the pinned certificate, or the pinned certificate issued the chain.
+    /// Whether the leaf is the pinned certificate, or the pinned certificate issued the chain, for a server.
     ///
     /// Certificates are public: the pinned one among those that the server sends proves nothing.
     private static func matches(
@@ -123,8 +132,11 @@ package enum CertificateTrust {
         }
         guard let leaf = chain.first, !isPinned(leaf) else { return !chain.isEmpty }
         guard let root = known ?? chain.first(where: isPinned) else { return false }
-        return await failures(of: chain, Verifier(rootCertificates: store([root])) { PinnedRootPolicy() })
-            == nil
+        let verifier = Verifier(rootCertificates: store([root])) {
+            PinnedRootPolicy()
+            UsagePolicy.server
+        }
+        return await failures(of: chain, verifier) == nil
     }
 
     /// Accepts a certificate that is trusted by itself.

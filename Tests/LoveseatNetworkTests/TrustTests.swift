@@ -112,6 +112,49 @@ struct TrustTests {
         }
     }
 
+    // MARK: Purposes
+
+    @Test func `a certificate for clients is not a server's, unless it is itself pinned`() async throws {
+        let authority = try identity("CA", .certificateAuthority)
+        let root = try #require(authority.certs.first)
+        for (usages, isRight) in [
+            (.clientAuth, false), (.serverAuth, true), ([.serverAuth, .clientAuth], true),
+        ] as [(KeyUsages, Bool)] {
+            let device = try identity("kiosk", usages, hosts: "localhost", issuer: authority)
+            let own = try #require(device.certs.first)
+            let listener = try await serve(device)
+            for roots in [[root], [own]] {
+                let code = try await sync(listener, host: "localhost") { $0.rootCertificates = roots }
+                #expect(code == (isRight ? nil : .tlsCertUntrusted), "\(usages)")
+            }
+            let issued = try await sync(listener) { $0.pinnedServerCertificate = root }
+            #expect(issued == (isRight ? nil : .tlsCertUnknownRoot), "\(usages)")
+            #expect(try await sync(listener) { $0.pinnedServerCertificate = own } == nil, "\(usages)")
+            await listener.stop()
+        }
+    }
+
+    @Test func `a certificate for servers is not a client's, unless it is itself trusted`() async throws {
+        let authority = try identity("CA", .certificateAuthority)
+        for (usages, isRight) in [
+            (.clientAuth, true), (.serverAuth, false), ([.serverAuth, .clientAuth], true),
+        ] as [(KeyUsages, Bool)] {
+            let client = try identity("ana", usages, issuer: authority)
+            for (roots, isAccepted) in [(authority.certs, isRight), (Array(client.certs.prefix(1)), true)] {
+                let listener = try await serve(
+                    try identity("kiosk"),
+                    ListenerCertificateAuthenticator(rootCertificates: roots)
+                )
+                let code = try await sync(listener) {
+                    $0.acceptOnlySelfSignedServerCertificate = true
+                    $0.authenticator = ClientCertificateAuthenticator(identity: client)
+                }
+                #expect(code == (isAccepted ? nil : .tlsClientCertRejected), "\(usages)")
+                await listener.stop()
+            }
+        }
+    }
+
     // MARK: Pins
 
     @Test func `a pinned certificate that an attacker appends to their own chain opens nothing`() async throws

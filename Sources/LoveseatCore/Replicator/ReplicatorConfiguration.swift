@@ -61,7 +61,8 @@ public struct ReplicatorConfiguration: Sendable {
     public var authenticator: (any Authenticator)?
     /// The certificate that the server has to show as its own, or that has to have issued the server's certificate. The default is nil.
     ///
-    /// Neither the host's name nor the expiration of the pinned certificate is checked. A pin takes precedence over
+    /// Neither the host's name nor the expiration of the pinned certificate is checked. A certificate that it issued has to be for
+    /// servers if it names what it is for (extended key usages). A pin takes precedence over
     /// ``acceptOnlySelfSignedServerCertificate`` and ``rootCertificates``.
     public var pinnedServerCertificate: TLSCertificate?
     /// Pins the server by the SHA-256 fingerprint of its certificate instead of the certificate itself: 64 hexadecimal digits, with or
@@ -73,8 +74,10 @@ public struct ReplicatorConfiguration: Sendable {
     /// This protects against eavesdropping, but not against impersonation. To know whom you are connected to, pin the certificate or
     /// pair the devices.
     public var acceptOnlySelfSignedServerCertificate = defaultSelfSignedCertificateOnly
-    /// The certificates of the authorities that may have issued the server's certificate. Nil, the default, means those that the system
-    /// trusts.
+    /// The certificates of the authorities that may have issued the server's certificate, or that certificate itself. Nil, the default,
+    /// means the authorities that the system trusts.
+    ///
+    /// The server's certificate has to be for the host, and for servers if it names what it is for (extended key usages).
     public var rootCertificates: [TLSCertificate]?
     /// The HTTP proxy to connect through. Nil, the default, means a direct connection.
     public var proxy: ProxyConfiguration?

@@ -154,7 +154,8 @@ public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
 
     /// Creates an authenticator that accepts clients whose certificate is one of these or was issued by one of these, and is valid today.
     ///
-    /// The certificate's common name is the client's ``PeerIdentity/name``.
+    /// A certificate that names what it is for (extended key usages), and was issued by one of these, has to be for clients: an authority's
+    /// certificates for servers are not for logging in. One that is itself among these is accepted as it is. The certificate's common name is the client's ``PeerIdentity/name``.
     public init(rootCertificates: [TLSCertificate]) {
         vouchesForNames = true
         accepts = { chain in
