@@ -91,7 +91,8 @@ import Testing
         file += Fixtures.chunk("acTL", [0, 0, 0, 2, 0, 0, 0, 0]) + foreign()
         for content in pixels { file += Fixtures.chunk("IDAT", content) }
         for number in 0..<2 {
-            file += foreign() + Fixtures.chunk("fcTL", [UInt8](repeating: UInt8(number), count: 26))
+            let frame: [UInt8] = [0, 0, 0, UInt8(number), 0, 0, 0, 2, 0, 0, 0, 3]
+            file += foreign() + Fixtures.chunk("fcTL", frame + [UInt8](repeating: 0, count: 14))
             file += Fixtures.chunk("fdAT", [0, 0, 0, UInt8(number), 5])
         }
         file += foreign() + Fixtures.chunk("IEND", []) + Self.leak
@@ -111,6 +112,69 @@ import Testing
         }
         // What was stripped stays as it is.
         #expect(try strip(output, .png, &random) == output)
+    }
+
+    /// A PNG whose header says a kind of colours and a depth, with some chunks before its pixels.
+    private func stripped(_ depth: UInt8, _ kind: UInt8, _ others: [(String, [UInt8])]) throws -> [(
+        name: String, content: [UInt8]
+    )] {
+        var random = Random(state: 1)
+        var file: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        file += Fixtures.chunk("IHDR", [0, 0, 0, 2, 0, 0, 0, 3, depth, kind, 0, 0, 0])
+        for (name, content) in others { file += Fixtures.chunk(name, content) }
+        file += Fixtures.chunk("IDAT", [1]) + Fixtures.chunk("IEND", [])
+        let output = try strip(file, .png, &random)
+        #expect(try strip(output, .png, &random) == output)
+        return chunks(output).dropFirst().dropLast(2)
+    }
+
+    @Test(arguments: [0, 2, 3, 4, 6] as [UInt8])
+    func `a chunk of a PNG has the length that its kind of colours needs`(kind: UInt8) throws {
+        // For each kind: the lengths of transparency, of a background, and of significant bits.
+        let lengths: [UInt8: [String: Int]] = [
+            0: ["tRNS": 2, "bKGD": 2, "sBIT": 1], 2: ["tRNS": 6, "bKGD": 6, "sBIT": 3],
+            3: ["tRNS": 2, "bKGD": 1, "sBIT": 3], 4: ["bKGD": 2, "sBIT": 2], 6: ["bKGD": 6, "sBIT": 4],
+        ]
+        let palette: [(String, [UInt8])] = kind == 3 ? [("PLTE", [1, 2, 3, 4, 5, 6])] : []
+        for name in ["tRNS", "bKGD", "sBIT"] {
+            let right = lengths[kind]?[name]
+            for length in 0...60 where length != right && !(kind == 3 && name == "tRNS" && length == 1) {
+                let content = [UInt8](repeating: 1, count: length)
+                let left = try stripped(8, kind, palette + [(name, content)])
+                #expect(left.map(\.name) == palette.map(\.0), "\(name) of \(length)")
+                guard let right else { continue }
+                // One that is right, behind one that is not, stays.
+                let good = [UInt8](repeating: name == "sBIT" || kind == 3 ? 1 : 0, count: right)
+                let both = try stripped(8, kind, palette + [(name, content), (name, good)])
+                #expect(both.last?.content == good, "\(name) of \(length)")
+            }
+        }
+        guard kind != 3 else { return }
+        #expect(try stripped(8, kind, [("PLTE", [1, 2, 3])]).isEmpty)
+    }
+
+    @Test func `values in a PNG that mean nothing are left out`() throws {
+        // Of two bytes for a pixel of 8 bits, the second counts.
+        #expect(try stripped(8, 0, [("tRNS", [0x4C, 0x45])]).map(\.content) == [[0, 0x45]])
+        #expect(try stripped(16, 0, [("tRNS", [0x4C, 0x45])]).map(\.content) == [[0x4C, 0x45]])
+        #expect(try stripped(1, 3, [("PLTE", [UInt8](1...9))]).map(\.content) == [[UInt8](1...6)])
+        let text = Array("59.91N 10.75E 59.91N 10.75E 59.9".utf8)
+        for name in ["gAMA", "cHRM", "sRGB", "cICP", "sBIT", "acTL", "fcTL", "fdAT", "PLTE", "tRNS", "bKGD"] {
+            let lengths = name == "acTL" ? [] : [1, 4, 5, 6, 26, 30, 32]
+            for length in lengths where length < 8 || name != "PLTE" {
+                let left = try stripped(8, 6, [(name, Array(text.prefix(length)))])
+                // A background of six bytes has three that count.
+                let isBackground = name == "bKGD" && length == 6
+                #expect(left.isEmpty || isBackground, "\(name) of \(length)")
+            }
+        }
+        for header in [[7, 0, 0, 0, 0], [8, 1, 0, 0, 0], [8, 2, 1, 0, 0], [8, 2, 0, 0, 2]] as [[UInt8]] {
+            var random = Random(state: 1)
+            let file =
+                [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+                + Fixtures.chunk("IHDR", [0, 0, 0, 2, 0, 0, 0, 3] + header)
+            #expect(throws: DropError.self) { try strip(file, .png, &random) }
+        }
     }
 
     // MARK: JPEG
@@ -186,6 +250,18 @@ import Testing
             #expect(throws: DropError.self) { try strip(bad, .jpeg, &random) }
         }
         #expect(throws: DropError.self) { try strip([0xFF, 0xD8] + scan, .jpeg, &random) }
+        // Nor in a table, a frame or a scan that no decoder uses.
+        for (code, content) in [
+            (0xDB, [4] + [UInt8](repeating: 1, count: 64)),
+            (0xC4, [0x20, 1] + [UInt8](repeating: 0, count: 16)),
+            (0xC4, [0] + [UInt8](repeating: 17, count: 16) + [UInt8](repeating: 1, count: 272)),
+            (0xCC, [0x20, 1]),
+            (0xC0, [8, 0, 8, 0, 8, 9] + [UInt8](repeating: 1, count: 27)),
+            (0xDA, [9] + [UInt8](repeating: 1, count: 21)),
+        ] as [(UInt8, [UInt8])] {
+            let file = [0xFF, 0xD8] + frame + Fixtures.segment(code, content) + scan
+            #expect(throws: DropError.self) { try strip(file, .jpeg, &random) }
+        }
     }
 
     // MARK: Profiles

@@ -72,6 +72,11 @@ package enum ColorProfile {
             var content = reader.bytes(at: 0, count: length).map({ Array($0) })
         else { return nil }
         content.replaceSubrange(4..<8, with: [0, 0, 0, 0])
+        switch type {
+        case "para": content.replaceSubrange(10..<12, with: [0, 0])
+        case "mft1", "mft2": content[11] = 0
+        default: break
+        }
         return content
     }
 

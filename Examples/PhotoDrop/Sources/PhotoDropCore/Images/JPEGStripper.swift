@@ -116,21 +116,30 @@ package struct JPEGStripper: MetadataStripper {
         (0xC0...0xCF).contains(code) && ![0xC4, 0xC8, 0xCC].contains(code)
     }
 
-    /// Whether a table, a frame or a scan is as long as it says; nil for any other segment.
+    /// Whether a table, a frame or a scan is as long as it says, and one that a decoder uses; nil for any other segment.
     private static func isWhole(_ code: UInt8, _ content: [UInt8]) -> Bool? {
         switch code {
         case 0xC4:
             return isDivided(content) { head in
-                head.count < 17 ? nil : 17 + head[1..<17].reduce(0) { $0 + Int($1) }
+                guard head.count == 17, isTable(head[0]) else { return nil }
+                let values = head[1..<17].reduce(0) { $0 + Int($1) }
+                return values <= 256 ? 17 + values : nil
             }
-        case 0xDB: return isDivided(content) { head in head.first.map { $0 >> 4 == 0 ? 65 : 129 } }
-        case 0xCC: return content.count % 2 == 0
-        case _ where isFrame(code): return content.count >= 6 && content.count == 6 + 3 * Int(content[5])
-        case Marker.scan: return content.first.map { content.count == 4 + 2 * Int($0) } ?? false
+        case 0xDB:
+            return isDivided(content) { head in isTable(head[0]) ? head[0] >> 4 == 0 ? 65 : 129 : nil }
+        case 0xCC: return isDivided(content) { head in isTable(head[0]) ? 2 : nil }
+        case _ where isFrame(code):
+            return content.count >= 6 && (1...4).contains(content[5])
+                && content.count == 6 + 3 * Int(content[5])
+        case Marker.scan:
+            return content.first.map { (1...4).contains($0) && content.count == 4 + 2 * Int($0) } ?? false
         case 0xDC, 0xDD: return content.count == 2
         default: return nil
         }
     }
+
+    /// Whether there is a table of this kind and number: two kinds, and four of each.
+    private static func isTable(_ byte: UInt8) -> Bool { byte >> 4 <= 1 && byte & 0xF <= 3 }
 
     /// Whether some bytes consist of parts, each with the length that `length` finds at its beginning.
     private static func isDivided(_ content: [UInt8], _ length: ([UInt8]) -> Int?) -> Bool {
@@ -157,7 +166,8 @@ package struct JPEGStripper: MetadataStripper {
             if profileParts[number] == nil {
                 profileParts[number] = Array(content.dropFirst(Self.profile.count + 2))
             }
-        case 0xEE where adobe.isEmpty && content.starts(with: "Adobe".utf8) && content.count >= 12:
+        case 0xEE
+        where adobe.isEmpty && content.starts(with: "Adobe".utf8) && content.count >= 12 && content[11] <= 2:
             // The version, no flags, and the transform.
             adobe = Self.segment(code, Array("Adobe".utf8) + [0, 100, 0, 0, 0, 0, content[11]])
         default: break

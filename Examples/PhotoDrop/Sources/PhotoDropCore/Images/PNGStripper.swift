@@ -7,16 +7,14 @@ package struct PNGStripper: MetadataStripper {
     private static let headerBytes = 8
     private static let checksumBytes = 4
 
-    /// Chunks that are copied as they come, with any length.
-    private static let streamed: Set<String> = ["IDAT", "fdAT"]
-    /// The lengths of the other chunks that stay.
-    private static let lengths: [String: ClosedRange<Int>] = [
-        "IHDR": 13...13, "PLTE": 3...768, "IEND": 0...0,
-        "tRNS": 1...256, "bKGD": 1...6, "cHRM": 32...32, "gAMA": 4...4, "sRGB": 1...1, "sBIT": 1...4,
-        "cICP": 4...4, "mDCV": 24...24, "cLLI": 8...8, "acTL": 8...8, "fcTL": 26...26,
+    /// The other chunks of which something may stay, with the maximum length that is looked at.
+    private static let maximumLengths = [
+        "IHDR": 13, "PLTE": 768, "IEND": 0, "tRNS": 256, "bKGD": 6, "cHRM": 32, "gAMA": 4, "sRGB": 1,
+        "sBIT": 4, "cICP": 4,
+        "mDCV": 24, "cLLI": 8, "acTL": 8, "fcTL": 26, "iCCP": ColorProfile.maximumBytes, "eXIf": 64 << 10,
     ]
-    /// Chunks of which a part stays, with the maximum length that is looked at.
-    private static let reduced = ["iCCP": ColorProfile.maximumBytes, "eXIf": 64 << 10]
+    /// Without these there is no picture.
+    private static let required: Set<String> = ["IHDR", "PLTE", "IEND"]
 
     private enum State {
         case signature
@@ -30,8 +28,10 @@ package struct PNGStripper: MetadataStripper {
 
     private var state = State.signature
     private var pending: [UInt8] = []
-    /// All but APNG's frames are there once.
-    private var seen: Set<String> = []
+    /// Nil before the first chunk.
+    private var picture: PNGHeader?
+    /// The chunks that stay. All but APNG's frames are there once.
+    private var stays: Set<String> = []
 
     package init() {}
 
@@ -57,7 +57,10 @@ package struct PNGStripper: MetadataStripper {
             case .chunk(let name, let length):
                 guard fill(length + Self.checksumBytes, from: &rest) else { return }
                 let content = take().dropLast(Self.checksumBytes)
-                if let kept = Self.kept(name, Array(content)) { output += PNGWriter.chunk(name, kept) }
+                if let kept = try kept(name, Array(content)) {
+                    stays.insert(name)
+                    output += PNGWriter.chunk(name, kept)
+                }
                 state = name == "IEND" ? .end : .header
             case .end: return
             }
@@ -72,27 +75,31 @@ package struct PNGStripper: MetadataStripper {
         let length = header.prefix(4).reduce(0) { $0 << 8 | Int($1) }
         let name = String(decoding: header.suffix(4), as: UTF8.self)
         // Pixels of Apple's variant are stored in another way, which only this chunk tells.
-        guard length < 1 << 31, name != "CgBI", name == "IHDR" || seen.contains("IHDR") else {
+        guard length < 1 << 31, name != "CgBI", (name == "IHDR") == (picture == nil) else {
             throw .damagedPNG
         }
-        let isFirst = seen.insert(name).inserted || name == "fcTL"
-        if Self.streamed.contains(name) {
+        if picture?.hasPixels(name) == true {
             output += header
             state = .passing(left: length + Self.checksumBytes, isKept: true)
-        } else if isFirst, Self.lengths[name]?.contains(length) ?? (Self.reduced[name] ?? -1 >= length) {
+        } else if name == "fcTL" || !stays.contains(name), Self.maximumLengths[name] ?? -1 >= length {
             state = .chunk(name: name, length: length)
         } else {
-            guard !["IHDR", "PLTE", "IEND"].contains(name) else { throw .damagedPNG }
+            guard !Self.required.contains(name) else { throw .damagedPNG }
             state = .passing(left: length + Self.checksumBytes, isKept: false)
         }
     }
 
     /// What stays of a chunk; nil to leave it out.
-    private static func kept(_ name: String, _ content: [UInt8]) -> [UInt8]? {
+    private mutating func kept(_ name: String, _ content: [UInt8]) throws(DropError) -> [UInt8]? {
         switch name {
+        case "IHDR":
+            picture = PNGHeader(content)
+            guard picture != nil else { throw .damagedPNG }
+            return content
+        case "IEND": return []
         case "iCCP":
             guard let end = content.firstIndex(of: 0), content.dropFirst(end + 1).first == 0,
-                let profile = inflated(content[(end + 2)...]).flatMap({ ColorProfile.reduced($0) })
+                let profile = Self.inflated(content[(end + 2)...]).flatMap({ ColorProfile.reduced($0) })
             else { return nil }
             // Chunks of profiles begin with a name, and the method of compression.
             return [0x2D, 0, 0] + PNGWriter.zlib(profile)
@@ -101,7 +108,7 @@ package struct PNGStripper: MetadataStripper {
                 return nil
             }
             return EXIF.content(orientation: turned)
-        default: return content
+        default: return picture?.kept(name, content)
         }
     }
 
