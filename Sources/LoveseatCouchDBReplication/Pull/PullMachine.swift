@@ -78,7 +78,7 @@ package struct PullMachine: RequestMachine {
     private let heartbeat: Int
     var stage = Stage.beginning
     var queue = RequestQueue<Request>()
-    var reports: [SessionReport] = []
+    package var reports: [SessionReport] = []
     /// How far the pull is, without the local sequences.
     package private(set) var progress = RemoteCheckpoint()
     /// How far the remote's list of changes was read; nil for its beginning. The checkpoint is behind it while it is held.
@@ -113,11 +113,6 @@ package struct PullMachine: RequestMachine {
     }
 
     package var isCaughtUp: Bool { if case .caughtUp = stage { true } else { false } }
-
-    package mutating func drainReports() -> [SessionReport] {
-        defer { reports = [] }
-        return reports
-    }
 
     package mutating func goOn() throws {
         switch stage {

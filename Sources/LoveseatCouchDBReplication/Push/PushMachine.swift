@@ -65,7 +65,7 @@ package struct PushMachine: RequestMachine {
     private let collection: Int
     private var stage = Stage.reading
     private var queue = RequestQueue<Request>()
-    private var reports: [SessionReport] = []
+    package var reports: [SessionReport] = []
     private var isBusy = false
     private var tally = PushTally()
     private var takesParts = true
@@ -85,11 +85,6 @@ package struct PushMachine: RequestMachine {
     package mutating func noteChange() { if case .caughtUp = stage { stage = .reading } }
 
     package var isCaughtUp: Bool { if case .caughtUp = stage { true } else { false } }
-
-    package mutating func drainReports() -> [SessionReport] {
-        defer { reports = [] }
-        return reports
-    }
 
     // MARK: Pages
 

@@ -14,8 +14,16 @@ package protocol RequestMachine: SendableMetatype {
     /// The next request to send; nil if there is none now. `limit`: how many requests the remote takes at once.
     mutating func next(atOnce limit: Int) throws -> RequestQueue<Request>.Numbered?
     mutating func receive(_ answer: Answer, to number: Int) throws
+    /// What happened since the last ``drainReports()``, in its order.
+    var reports: [SessionReport] { get set }
+}
+
+extension RequestMachine {
     /// Returns what happened since the last call, in its order.
-    mutating func drainReports() -> [SessionReport]
+    package mutating func drainReports() -> [SessionReport] {
+        defer { reports = [] }
+        return reports
+    }
 }
 
 /// A report of a machine to its driver.
