@@ -31,6 +31,8 @@ extension LoveseatError {
             (code, advice) = (.busy, "another program has locked the database file")
         case .SQLITE_NOMEM: (code, advice) = (.memoryError, "out of memory")
         case .SQLITE_IOERR: (code, advice) = (.ioError, "the disk failed")
+        // Only `ls_limit` fails like this.
+        case .SQLITE_MISMATCH: (code, advice) = (.invalidQuery, "the query cannot run")
         case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")
         default:
             (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")

@@ -38,6 +38,17 @@ struct QueryTests {
         try query(text, parameters).execute().map(\.json)
     }
 
+    @Test func `a parameter that is no number of rows is a mistake in the query`() throws {
+        try sights.save(Self.three)
+        let text = "SELECT city FROM travel.sights LIMIT $n"
+        #expect(try rows(text, ["n": 2]).count == 2)
+        for value in [5.5, "2", nil] as [JSONValue] {
+            let error = #expect(throws: LoveseatError.self) { try rows(text, ["n": value]) }
+            #expect(error?.code == .invalidQuery, "\(value)")
+            #expect(error?.message.contains("LIMIT and OFFSET take whole numbers") == true)
+        }
+    }
+
     @Test func `rows have their columns in order, as values and as types`() async throws {
         try sights.save(Self.three)
         try sights.save(

@@ -17,6 +17,25 @@ struct QueryParserTests {
         #expect(error?.message.contains("expected an expression") == true, "\(error?.message ?? "")")
     }
 
+    @Test(arguments: ["5.5", "'a'", "NULL", "MISSING", "[1]", "1e30", "a", "meta().id", "1 + a", "LOWER(a)"])
+    func `a number of rows that is no whole number, or is of a document, has its place in the error`(
+        _ count: String
+    ) throws {
+        let catalog = try #require(TranslationTests.catalog)
+        for clause in ["LIMIT ", "LIMIT 1 OFFSET ", "OFFSET "] {
+            let text = "SELECT a FROM hotels \(clause)"
+            let error = #expect(throws: QueryError.self) {
+                try QueryCompiler.compile(text + count, catalog: catalog)
+            }
+            #expect(error?.code == .invalidQuery)
+            #expect(error?.position == text.utf8.count, "\(count)")
+            #expect(error?.message.hasPrefix("LIMIT and OFFSET ") == true, "\(error?.message ?? "")")
+        }
+        for count in ["5", "5.0", "-1", "$n", "2 * 2.5", "TRUE"] {
+            _ = try QueryCompiler.compile("SELECT a FROM hotels LIMIT \(count)", catalog: catalog)
+        }
+    }
+
     @Test(arguments: [
         ("SELECT UPER(name) FROM x", "there is no function UPER()"),
         ("SELECT a FROM x WHERE regex_like (a, 'b')", "there is no function REGEX_LIKE()"),

@@ -46,6 +46,15 @@ package struct QueryExpression: Hashable, Sendable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(kind) }
 
+    /// Whether the value depends on a document, as far as names tell: those within ANY and EVERY may be variables.
+    var readsDocuments: Bool {
+        switch kind {
+        case .property, .wildcard, .meta, .rank, .match: true
+        case .quantified: false
+        default: kind.children.contains { $0.readsDocuments }
+        }
+    }
+
     package enum UnaryOperator: Hashable, Sendable { case negate, plus, not }
 
     package enum BinaryOperator: String, Hashable, Sendable {

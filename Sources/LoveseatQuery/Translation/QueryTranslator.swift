@@ -104,12 +104,22 @@ struct QueryTranslator {
         var text = ""
         expressions.names.seesAliases = false
         if let limit = query.limit {
-            text = " LIMIT ls_limit(\(try expressions.sql(limit, .operand)))"
+            text = " LIMIT \(try rowCount(limit))"
         } else if query.offset != nil {
             text = " LIMIT -1"
         }
-        if let offset = query.offset { text += " OFFSET ls_limit(\(try expressions.sql(offset, .operand)))" }
+        if let offset = query.offset { text += " OFFSET \(try rowCount(offset))" }
         return text
+    }
+
+    /// A number of rows. Parameters, and what is computed, are checked when the query runs.
+    private mutating func rowCount(_ expression: QueryExpression) throws(QueryError) -> String {
+        func refusal(_ message: String) -> QueryError {
+            QueryError(.invalidQuery, "LIMIT and OFFSET \(message)", at: expression.position)
+        }
+        guard ExpressionTranslator.constant(expression)?.isRowCount ?? true else { throw refusal("take whole numbers") }
+        guard !expression.readsDocuments else { throw refusal("cannot depend on a document") }
+        return "ls_limit(\(try expressions.sql(expression, .operand)))"
     }
 
     /// The FROM clause; conditions that belong to WHERE are added there.

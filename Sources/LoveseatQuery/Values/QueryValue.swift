@@ -39,6 +39,15 @@ package enum QueryValue: Hashable, Sendable {
         }
     }
 
+    /// Whether it can be a number of rows.
+    var isRowCount: Bool {
+        switch self {
+        case .bool, .integer, .unsigned: true
+        case .double(let value): Int64(exactly: value) != nil
+        case .missing, .null, .string, .array, .object: false
+        }
+    }
+
     package var isNumber: Bool {
         switch self {
         case .integer, .unsigned, .double: true
