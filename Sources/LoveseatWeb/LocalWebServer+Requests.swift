@@ -7,7 +7,12 @@ extension LocalWebServer {
     func reply(to request: HTTPRequestHead, _ requests: inout WebConnection.Requests) async throws -> WebReply
     {
         do {
-            try policy.check(hosts: request.headers["Host"], origins: request.headers["Origin"])
+            try policy.check(
+                target: request.uri,
+                hosts: request.headers["Host"],
+                origins: request.headers["Origin"],
+                transferEncodings: request.headers["Transfer-Encoding"]
+            )
         } catch {
             return error.status == 403 ? refusedPage : refused(error.status)
         }

@@ -103,6 +103,35 @@ struct RequestPolicyTests {
         #expect(status(policy, ["localhost:5"], ["http://page.example"]) == 200)
     }
 
+    private func status(target: String, _ encodings: [String] = []) -> Int {
+        do {
+            try own.check(target: target, hosts: ["localhost"], origins: [], transferEncodings: encodings)
+        } catch { return error.status }
+        return 200
+    }
+
+    @Test(arguments: [
+        ("/db", 200), ("//page.example/db", 200), ("*", 200), ("/db?a=http://page.example", 200),
+        ("http://localhost/db", 200), ("HTTP://127.0.0.1:80", 200), ("https://db.example?a", 200),
+        ("http://page.example/db", 421), ("HTTPS://page.example:80", 421),
+        ("http://localhost@page.example/", 421),
+        ("http://page.example?localhost", 421), ("http://a:b@localhost/", 421), ("http:///db", 400),
+        ("ftp://localhost/db", 400), ("localhost/db", 400), ("localhost:80", 400), ("", 400),
+        ("http:/db", 400),
+    ])
+    func `the host in a request's target is one of this host, too`(_ target: String, _ expected: Int) {
+        #expect(status(target: target) == expected)
+    }
+
+    @Test(arguments: [
+        ([], 200), (["chunked"], 200), ([" Chunked "], 200), (["gzip, chunked"], 501), (["gzip"], 501),
+        (["gzip", "chunked"], 501), (["chunked", "chunked"], 501), (["chunked, gzip"], 501), ([""], 501),
+        (["identity"], 501), (["chunked,"], 501),
+    ])
+    func `a body in an encoding that nobody takes off is refused`(_ encodings: [String], _ expected: Int) {
+        #expect(status(target: "/", encodings) == expected)
+    }
+
     @Test func `a WebSocket of a program may use any name, and one of a page may not`() {
         #expect(status(own, ["page.example"], isWebSocket: true) == 200)
         #expect(status(own, ["page.example"], ["http://page.example"], isWebSocket: true) == 421)

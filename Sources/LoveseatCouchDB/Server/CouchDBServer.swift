@@ -160,8 +160,15 @@ final class CouchDBServer: Sendable {
         let hosts =
             [request.head.authority].compactMap(\.self)
             + request.headers.filter { $0.name.canonicalName == "host" }.map(\.value)
-        do { try settings.requests.check(hosts: hosts, origins: request.headers[values: .origin]) } catch {
-            let words = [400: "bad_request", 403: "forbidden", 421: "misdirected_request"]
+        do {
+            try settings.requests.check(
+                target: request.head.path ?? "/",
+                hosts: hosts,
+                origins: request.headers[values: .origin],
+                transferEncodings: request.headers[values: .transferEncoding]
+            )
+        } catch {
+            let words = [403: "forbidden", 421: "misdirected_request", 501: "not_implemented"]
             throw CouchDBError(error.status, words[error.status] ?? "bad_request", error.reason)
         }
     }

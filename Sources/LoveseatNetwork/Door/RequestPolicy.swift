@@ -23,7 +23,8 @@ public struct RequestPolicy: Sendable {
 
     /// Why a request is refused.
     public struct Refusal: Error, Hashable, Sendable {
-        /// The HTTP status: 400 for no or several `Host` headers, 403 for a page that is not allowed, 421 for a host name of somebody else.
+        /// The HTTP status: 400 for no or several `Host` headers, 403 for a page that is not allowed, 421 for a host name of
+        /// somebody else, 501 for a body that is encoded in an unknown way.
         public let status: Int
         /// A sentence for the client.
         public let reason: String
@@ -214,10 +215,57 @@ public struct RequestPolicy: Sendable {
 }
 
 extension RequestPolicy {
+    /// Checks a request by its target as well, which may name a host, and by the values of its header `Transfer-Encoding`.
+    ///
+    /// - Throws: ``Refusal``.
+    package func check(
+        target: String,
+        hosts: [String],
+        origins: [String],
+        transferEncodings: [String],
+        isWebSocket: Bool = false
+    ) throws(Refusal) {
+        try check(hosts: hosts, origins: origins, isWebSocket: isWebSocket)
+        if let host = try Self.host(ofTarget: target) {
+            try check(hosts: [host], origins: origins, isWebSocket: isWebSocket)
+        }
+        let codings = transferEncodings.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        // The server's HTTP takes off chunks, and nothing else.
+        guard codings.count <= 1,
+            codings.allSatisfy({ $0.trimmingCharacters(in: .whitespaces).lowercased().isExactly("chunked") })
+        else {
+            throw Refusal(
+                status: 501,
+                reason:
+                    "a body in the transfer encoding \(transferEncodings.joined(separator: ", ").prefix(200)) cannot be read: use chunked"
+            )
+        }
+    }
+
+    /// The host of a target in absolute form, such as `http://host:80/db`, which counts instead of the header `Host` (RFC 9112 §3.2.2);
+    /// nil for a target that is only a path.
+    private static func host(ofTarget target: String) throws(Refusal) -> String? {
+        if target.hasPrefix("/") || target.isExactly("*") { return nil }
+        guard let separator = target.range(of: "://"),
+            ["http", "https"].contains(target[..<separator.lowerBound].lowercased())
+        else {
+            throw Refusal(status: 400, reason: "the target of the request must be a path or an http:// URL")
+        }
+        return String(target[separator.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" })
+    }
+
     /// Checks the head of a request.
-    package func check(_ headers: HTTPHeaders) throws(HTTPRefusal) {
-        let isWebSocket = UpgradeHeaders.hasToken("websocket", in: headers, "Upgrade")
-        do { try check(hosts: headers["Host"], origins: headers["Origin"], isWebSocket: isWebSocket) } catch {
+    package func check(_ head: HTTPRequestHead) throws(HTTPRefusal) {
+        let headers = head.headers
+        do {
+            try check(
+                target: head.uri,
+                hosts: headers["Host"],
+                origins: headers["Origin"],
+                transferEncodings: headers["Transfer-Encoding"],
+                isWebSocket: UpgradeHeaders.hasToken("websocket", in: headers, "Upgrade")
+            )
+        } catch {
             throw HTTPRefusal(status: .init(statusCode: error.status), reason: error.reason)
         }
     }

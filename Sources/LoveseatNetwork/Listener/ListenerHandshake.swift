@@ -91,7 +91,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
             )
         case .end:
             guard let head else { return impossible("a request ends that has no head") }
-            do throws(HTTPRefusal) { try policy.check(head.headers) } catch {
+            do throws(HTTPRefusal) { try policy.check(head) } catch {
                 stage = .answered
                 return refuse(error, context)
             }
