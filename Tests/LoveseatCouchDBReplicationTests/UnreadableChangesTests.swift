@@ -163,4 +163,14 @@ struct UnreadableChangesTests {
             #expect(Selector.text(of: Selector.names(in: path)).isExactly(path))
         }
     }
+
+    @Test func `a name with backslashes in front of a dollar sign has one more in a path`() {
+        for name in ["$x", "\\$x", "\\\\$x", "\\\\\\$", "a\\b", "\\a$", "\\", "\\\\"] {
+            for path in [[name], ["a", name], [name, "b.$"]] where path.count == 1 || name != "\\" {
+                let path = path.map { ExactText($0) }
+                #expect(Selector.names(in: Selector.text(of: path)) == path, "\(path)")
+            }
+        }
+        #expect(Selector.names(in: "a.\\\\$x") == ["a", "\\$x"])
+    }
 }

@@ -18,7 +18,7 @@ extension Selector {
         var bytes: [UInt8] = []
         for (index, name) in path.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ".")) }
-            if name.text.utf8.first == UInt8(ascii: "$") { bytes.append(UInt8(ascii: "\\")) }
+            if isDollar(name.text.utf8) { bytes.append(UInt8(ascii: "\\")) }
             for byte in name.text.utf8 {
                 if byte == UInt8(ascii: ".") { bytes.append(UInt8(ascii: "\\")) }
                 bytes.append(byte)

@@ -117,13 +117,20 @@ package indirect enum Selector: Sendable {
     }
 
     /// The fields of a path with dots. A backslash before a dot makes it part of a name; one before a dollar sign makes a name that is not an
-    /// operator.
+    /// operator. A name that begins with backslashes and a dollar sign has one backslash more in a path.
     package static func names(in path: String) -> FieldPath {
         let (dot, dollar, backslash) = (UInt8(ascii: "."), UInt8(ascii: "$"), UInt8(ascii: "\\"))
         var names: FieldPath = []
         var name: [UInt8] = []
         var isEscaped = false
-        for byte in path.utf8 {
+        var rest = Array(path.utf8)[...]
+        while let byte = rest.popFirst() {
+            if name.isEmpty, !isEscaped, byte == backslash, isDollar(rest) {
+                let run = rest.prefix { $0 == backslash }
+                name += run + [dollar]
+                rest = rest.dropFirst(run.count + 1)
+                continue
+            }
             if isEscaped, byte != dot, byte != dollar { name.append(backslash) }
             if !isEscaped, byte == backslash {
                 isEscaped = true
@@ -139,6 +146,11 @@ package indirect enum Selector: Sendable {
         }
         if isEscaped { name.append(backslash) }
         return names + [ExactText(String(decoding: name, as: UTF8.self))]
+    }
+
+    /// Whether a name begins with a dollar sign, behind any number of backslashes.
+    static func isDollar(_ name: some Sequence<UInt8>) -> Bool {
+        name.first { $0 != UInt8(ascii: "\\") } == UInt8(ascii: "$")
     }
 
     private static func condition(_ key: String, _ value: JSONValue, _ depth: Int) throws(ParseError)
