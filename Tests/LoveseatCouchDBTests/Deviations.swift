@@ -32,7 +32,6 @@ enum Deviations {
             "doc-get/44", "doc-get/45", "doc-put/93", "doc-put/94", "doc-put/95",
         ],
         "attachments have names": ["doc-put/20"],
-        "_exp of Couchbase Lite 1.x is passed over": ["doc-put/23"],
         "forms are not taken": ["doc-put/116", "doc-put/117", "local/32"],
         "values are nested less deeply": ["limits/4"],
         "_revisions of a local document mean nothing": ["local/25"],

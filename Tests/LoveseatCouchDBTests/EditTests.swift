@@ -27,6 +27,31 @@ struct EditTests {
         #expect(revived.json["rev"]?.string?.hasPrefix("3-") == true)
     }
 
+    @Test func `an edit says nothing of when the document expires, and a replicator may`() async throws {
+        let served = try await ServedDatabase()
+        let put = try await served.call("PUT", "/main/d", ["n": 1, "_exp": 5])
+        #expect(put.status == 400)
+        #expect(put.json["reason"]?.string == "Bad special document member: _exp")
+        let documents: [JSONValue] = [
+            ["_id": "d", "_rev": "1-aa", "_exp": 5], ["_id": "e", "_rev": "1-aa"],
+        ]
+        let edits = documents.map { document in
+            var document = document
+            document["_rev"] = nil
+            return document
+        }
+        let rows = try await served.call("POST", "/main/_bulk_docs", ["docs": .array(edits)]).json.array
+        #expect(rows?.first?["error"]?.string == "doc_validation")
+        #expect(rows?.last?["ok"]?.bool == true)
+        let replicated = try await served.call(
+            "POST",
+            "/main/_bulk_docs",
+            ["new_edits": false, "docs": .array(documents)]
+        )
+        #expect(replicated.json.array == [])
+        #expect(try await served.call("GET", "/main/d").json["_exp"] == nil)
+    }
+
     @Test(arguments: [true, false])
     func `a document whose blob is not here is refused, alone, by name`(_ isEdit: Bool) async throws {
         let served = try await ServedDatabase()

@@ -133,6 +133,8 @@ enum DocumentSaving {
     ) throws -> RevisionID {
         guard !isNewEdit else {
             try check(document)
+            // Replicators carry it along; a client that writes it expects what does not happen.
+            if document.hasExpiration { throw Self.reserved("_exp") }
             let record = try (current ?? CurrentDocument(document.id, in: handle, transaction)).record()
             return try saveEdit(document, over: record, in: handle, transaction)
         }
@@ -224,11 +226,14 @@ enum DocumentSaving {
         }
     }
 
+    /// The refusal of one document, whatever becomes of the others of its batch.
+    private static func reserved(_ name: String) -> CouchDBError {
+        CouchDBError(400, "doc_validation", "Bad special document member: \(name)")
+    }
+
     private static func check(_ document: PreparedDocument) throws(CouchDBError) {
         // The document that it stands for would be lost.
-        if document.isRemoved {
-            throw CouchDBError(400, "doc_validation", "Bad special document member: _removed")
-        }
+        if document.isRemoved { throw reserved("_removed") }
         if let name = document.missingBlob { throw CouchDBError.missingStub(name, in: document.id) }
     }
 

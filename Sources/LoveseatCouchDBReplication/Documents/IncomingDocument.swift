@@ -10,6 +10,8 @@ package struct IncomingDocument: Sendable {
     package let isDeleted: Bool
     /// Whether a gateway says by it that the document is not for this peer. It has no content.
     package let isRemoved: Bool
+    /// Whether it says when it expires, as documents of gateways do. Nothing expires by that here.
+    package let hasExpiration: Bool
     /// Its attachments, in the order of the text.
     package let attachments: [IncomingAttachment]
     /// The members without reserved names, canonical.
@@ -17,7 +19,7 @@ package struct IncomingDocument: Sendable {
 
     /// Members that carry no content, or that other peers add.
     private static let ignored: Set<ExactText> = [
-        "_revs_info", "_local_seq", "_conflicts", "_deleted_conflicts", "_access", "_exp", "_cv", "_vv",
+        "_revs_info", "_local_seq", "_conflicts", "_deleted_conflicts", "_access", "_cv", "_vv",
     ]
     private static let kept: Set<ExactText> = [
         "_replication_state", "_replication_state_time", "_replication_state_reason", "_replication_id",
@@ -31,7 +33,7 @@ package struct IncomingDocument: Sendable {
         guard element.kind == .object else { throw .badRequest("Document must be a JSON object") }
         var (id, revision): (String?, RevisionID?)
         var history: [RevisionID] = []
-        var (isDeleted, isRemoved) = (false, false)
+        var (isDeleted, isRemoved, hasExpiration) = (false, false, false)
         var attachments: [IncomingAttachment] = []
         var members: [(key: [UInt8], value: JSONElement)] = []
         for (rawKey, value) in element.rawMembers {
@@ -57,6 +59,7 @@ package struct IncomingDocument: Sendable {
                 isDeleted = flag
             // With any other value, it is a reserved member that no document has.
             case "_removed" where value.bool == true: isRemoved = true
+            case "_exp": hasExpiration = true
             case "_revisions": history = try RevisionText.history(value)
             case "_attachments": attachments = try IncomingAttachment.all(value, takenOut)
             case _ where Self.ignored.contains(ExactText(key)): continue
@@ -69,6 +72,7 @@ package struct IncomingDocument: Sendable {
         self.id = id
         self.isDeleted = isDeleted
         self.isRemoved = isRemoved
+        self.hasExpiration = hasExpiration
         self.attachments = attachments
         self.history = history.isEmpty ? revision.map { [$0] } ?? [] : history
         body = try Self.body(members, element)

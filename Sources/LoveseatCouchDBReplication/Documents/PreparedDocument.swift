@@ -13,6 +13,8 @@ package struct PreparedDocument: Sendable {
     package let isDeleted: Bool
     /// Whether it only says that the document is not for its reader.
     package let isRemoved: Bool
+    /// Whether it says when it expires.
+    package let hasExpiration: Bool
     package let body: JSONText
     package var attachments: [Attachment] = []
     /// The content that came with the document.
@@ -27,13 +29,14 @@ package struct PreparedDocument: Sendable {
         history = document.history
         isDeleted = document.isDeleted
         isRemoved = document.isRemoved
+        hasExpiration = document.hasExpiration
         body = document.body
     }
 
     /// A document of a batch that is refused alone. `id`: empty if it has none.
     package init(refusal: CouchDBError, id: String, history: [RevisionID]) {
         (self.id, self.history, self.refusal) = (id, history, refusal)
-        (isDeleted, isRemoved, body) = (false, false, .emptyObject)
+        (isDeleted, isRemoved, hasExpiration, body) = (false, false, false, .emptyObject)
     }
 
     /// Whether an attachment came as a stub, other than one for a blob that is here.
