@@ -102,7 +102,7 @@ let package = Package(
         // C: zlib; libqrencode; ISA-L's deflate, libedit and avahi-client, where they are installed.
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-        .target(name: "CISAL"), .target(name: "CLineEditor"), .target(name: "CDiscovery"),
+        .target(name: "CISAL"), .target(name: "CLineEditor"), .target(name: "CDiscovery"), .target(name: "CFileBirth"),
 
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
         library("LoveseatAssertions"),
@@ -117,7 +117,7 @@ let package = Package(
 
         // The C library of the platform; disk; API; identities; network.
         library("LoveseatPlatform"),
-        library("LoveseatStorage", "\(base) LoveseatQuery LoveseatText GRDB GRDBSQLite Crypto"),
+        library("LoveseatStorage", "\(base) CFileBirth LoveseatQuery LoveseatText GRDB GRDBSQLite Crypto"),
         library("LoveseatCore", "\(base) \(wire) \(inner) CISAL CZlib Logging"),
         library("LoveseatIdentity", "\(base) Crypto CryptoExtras NIOSSL SwiftASN1 X509"),
         library("LoveseatNetwork", "\(core) LoveseatIdentity Crypto CryptoExtras \(sockets) Logging"),

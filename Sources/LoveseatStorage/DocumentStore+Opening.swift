@@ -25,6 +25,7 @@ extension DocumentStore {
             transactions.allowsUnsafeTransactions = true
             let pool = try DatabasePool(path: file, configuration: transactions)
             try prepare(pool, options: options, folder: folder)
+            try DatabaseIdentity.claim(file, pool, options)
             var readOnly = configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
             // See KeptRead.
@@ -208,13 +209,9 @@ extension DocumentStore {
             let version = try checkFormat(db)
             guard version == 0 else { return try migrate(db, from: version) }
             if let folder, wasCreated(folder) { throw emptied(folder) }
-            let uuid = { BlobDigest(sha1: options.newUUID() + [0, 0, 0, 0]).hexadecimalText.prefix(32) }
             try db.inTransaction {
                 try db.execute(sql: Schema.shared)
-                try db.execute(
-                    sql: "INSERT INTO info (key, value) VALUES ('private_uuid', ?), ('public_uuid', ?)",
-                    arguments: [String(uuid()), String(uuid())]
-                )
+                try DatabaseIdentity.create(db, options)
                 let first = CollectionHandle(
                     number: 1,
                     name: .default,

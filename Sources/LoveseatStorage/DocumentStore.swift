@@ -31,6 +31,8 @@ package final class DocumentStore: Sendable {
         package var time: @Sendable () -> Int64 = { Int64(LoveseatPlatform.time(nil)) }
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
+        /// Called if the folder turns out to be a copy, which gets an identity of its own.
+        package var onNewIdentity: @Sendable () -> Void = {}
 
         /// For the simulator: whether transactions of tasks run where the task runs, rather than on a thread of the store.
         package var runsTasksInPlace = false

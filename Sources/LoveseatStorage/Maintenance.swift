@@ -80,20 +80,9 @@ extension DocumentStore {
         let copy = try DocumentStore.open(folder: folder)
         // All data is in the files of the copy, even if they are not merged into one.
         defer { try? copy.close() }
-        let fresh = {
-            (0..<32).map { _ in "0123456789abcdef".randomElement() ?? "0" }.map(String.init).joined()
-        }
-        try copy.write { transaction in
-            // Checkpoints belong to an identity: the copy starts without any, and compares all documents again.
-            try transaction.database.execute(
-                sql: "UPDATE info SET value = ? WHERE key = 'private_uuid'",
-                arguments: [fresh()]
-            )
-            try transaction.database.execute(
-                sql: "UPDATE info SET value = ? WHERE key = 'public_uuid'",
-                arguments: [fresh()]
-            )
-            try transaction.database.execute(sql: "DELETE FROM local_checkpoints; DELETE FROM marks")
-        }
+        try copy.renewIdentity()
     }
+
+    /// Gives a copy an identity of its own.
+    package func renewIdentity() throws { try write { try DatabaseIdentity.renew($0.database, options) } }
 }

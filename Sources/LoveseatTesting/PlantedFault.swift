@@ -77,6 +77,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
     case leaveTimers
     /// The checkpoint of a peer that was put back to a backup counts as before.
     case forgetRestoration
+    /// A copied folder keeps the identity of the original.
+    case keepIdentityOfCopy
     /// The peer's copy of the checkpoint is believed, whatever is here.
     case trustPeersCheckpoint
     /// A session leaves to another one between the same peers what that one was given.
@@ -113,7 +115,8 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .believeUncoveredMarks: [.power]
         case .deleteWhatIsKept: [.verdicts]
         case .forgetRestoration: [.backups]
-        case .trustPeersCheckpoint: [.twins]
+        case .trustPeersCheckpoint: [.backups]
+        case .keepIdentityOfCopy: [.twins, .backups]
         case .leaveToOtherSession: [.doubles]
         case .releaseSharedBlobs: [.sharedBlobs]
         case .continueByTime: [.clocks]

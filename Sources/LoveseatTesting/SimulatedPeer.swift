@@ -15,7 +15,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     let isHub: Bool
     /// The mistake that is planted in the history.
     let fault: PlantedFault?
-    /// The database's identity, which a copied folder has too.
+    /// The database's identity, which a copied folder has too until it is opened.
     private var privateUUID: [UInt8]
     let wall: SimulatedWallClock
     /// The last sequence of each collection when its wall clock was set back last.
@@ -118,12 +118,18 @@ package final class SimulatedPeer: @unchecked Sendable {
     }
 
     /// Goes on with the content of a backup, its own or another peer's. Its process must have died.
-    func restore(_ backup: SimulatedBackup, _ oracle: EditOracle) throws {
+    ///
+    /// `identity`: that of a folder that was copied; nil if the files of the database stayed.
+    func restore(_ backup: SimulatedBackup, as identity: [UInt8]?, _ oracle: EditOracle) throws {
         try addBlobs(backup.blobs)
-        privateUUID = backup.privateUUID
         mayLackTombstones = backup.mayLackTombstones
         (noted, notedVersion) = ([:], nil)
         try reopen(backup.store)
+        privateUUID = backup.privateUUID
+        if let identity, fault != .keepIdentityOfCopy {
+            privateUUID = identity
+            try store.renewIdentity()
+        }
         oracle.forgot(index, allBut: backup.knowledge)
         if durable != nil { try sync(oracle) }
     }

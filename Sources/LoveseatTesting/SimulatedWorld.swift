@@ -25,7 +25,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
 
     /// Peers are put back to backups of themselves. Nobody purges here, nor in the next two worlds and that of the clocks.
     case backups
-    /// Two devices begin with one copied folder, or with one backup: they have the same identity.
+    /// Two devices begin with one copied folder, or with one backup.
     case twins
     /// Two replicators of one database sync with one peer at the same time.
     case doubles

@@ -22,10 +22,13 @@ extension SimulationRun {
 
     private func putBack(_ peer: SimulatedPeer, _ backup: SimulatedBackup) {
         if isQuiescing { return }
-        trace("\(peer.index) is put back")
+        let isCopy = untidyDice.chance(0.5)
+        trace("\(peer.index) is put back\(isCopy ? " into new files" : "")")
         restored.insert(peer.index)
-        restart(peer) { try peer.restore(backup, oracle) }
+        restart(peer) { try peer.restore(backup, as: isCopy ? newIdentity() : nil, oracle) }
     }
+
+    private func newIdentity() -> [UInt8] { untidyDice.bytes(16) }
 
     // MARK: Two devices of one folder
 
@@ -42,7 +45,7 @@ extension SimulationRun {
                     trace("\(pair[1].index) begins with a copy of \(pair[0].index) from \(delay) ago")
                     if kind == 0 { putBack(pair[0], backup) }
                     restored.insert(pair[1].index)
-                    restart(pair[1]) { try pair[1].restore(backup, oracle) }
+                    restart(pair[1]) { try pair[1].restore(backup, as: newIdentity(), oracle) }
                     join(pair[0].index, pair[1].index)
                 }
             }

@@ -71,6 +71,12 @@ public final class Database: Sendable {
         options.cacheSize = config.cacheSize
         options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
         options.remembersAncestorBodies = config.remembersDeltaSync
+        options.onNewIdentity = {
+            LogDomain.database.log(
+                .notice,
+                "\(name): \(folder) was copied from another folder or a backup: it compares all documents with its peers once"
+            )
+        }
         let open = try DatabaseInstance.open(folder: folder, options: options)
         folderNumber = open.number
         state = Mutex(State(open: open))
