@@ -3,7 +3,7 @@ package import LoveseatModel
 
 /// Whether a revision's ID is the digest of its content, as it is for revisions made here, by other Loveseats and by Couchbase
 /// Lite 3.3 and later. This must not change after a revision was stored.
-enum BodyDigest {
+package enum BodyDigest {
     /// Returns ``RowFlags/verified`` if the ID is that digest, and no flags for IDs that other software computed in
     /// another way.
     static func flags(
@@ -29,7 +29,26 @@ enum BodyDigest {
     }
 
     /// Returns the ID of a local revision.
-    static func name(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
+    ///
+    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent has the highest possible generation.
+    package static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
+        -> RevisionID
+    {
+        guard parent?.generation != .max else {
+            throw LoveseatError(
+                .badRevisionID,
+                "the document has the highest possible revision: purge it"
+            )
+        }
+        return name(over: parent, isDeleted: isDeleted, body: body)
+    }
+
+    /// The ID of the tombstone with which format 2 and older closed a branch.
+    package static func closingTombstone(over leaf: RevisionID) -> RevisionID {
+        name(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
+    }
+
+    fileprivate static func name(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
         digest(parent: parent, isDeleted: isDeleted, body: body).withUnsafeBytes {
             RevisionID(generation: (parent?.generation ?? 0) &+ 1, digestBytes: $0)
         }

@@ -75,7 +75,7 @@ package struct DocumentBranches: Sendable {
                         DocumentBranch(id: leaf.id, isDeleted: leaf.isDeleted, body: body, history: line)
                     )
                 } else {
-                    let tombstone = StoreWriteTransaction.closingTombstone(over: leaf.id)
+                    let tombstone = BodyDigest.closingTombstone(over: leaf.id)
                     tombstones[tombstone] = leaf.id
                     others.append(
                         DocumentBranch(

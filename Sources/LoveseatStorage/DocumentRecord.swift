@@ -53,7 +53,7 @@ package final class DocumentRecord: Sendable {
             let decoded = RevisionTree(
                 encoded: encodedTree,
                 currentBody: body,
-                closing: StoreWriteTransaction.closingTombstone
+                closing: BodyDigest.closingTombstone
             )
             guard let decoded else {
                 throw LoveseatError(

@@ -113,7 +113,7 @@ extension DocumentStore {
     }
 
     /// The full-text indexes whose words are damaged, one sentence each. The store must be writeable.
-    package func damagedTextIndexes() throws -> [String] { try write { try $0.damagedTextIndexes() } }
+    package func damagedTextIndexes() throws -> [String] { try write { try $0.indexTable.damagedTexts() } }
 
     private static func problems(of record: DocumentRecord, blobs: BlobFiles) -> [String] {
         var problems: [String] = []
@@ -128,7 +128,7 @@ extension DocumentStore {
             }
             for (copy, original) in tree.copies.sorted(by: { $0.key < $1.key }) {
                 guard let copied = tree.node(copy), let node = tree.node(original),
-                    StoreWriteTransaction.differ(copied, node)
+                    copied.differs(from: node)
                 else { continue }
                 problems.append("revision \(copy), a copy of \(original), has other content")
             }

@@ -18,15 +18,21 @@ extension DocumentStore {
     /// Whether a compaction waits for the end of another one, so that one more call would change nothing.
     package var isCompactionWaiting: Bool { compactions.isWaiting }
 
+    /// Writes something that reaches the disk with a transaction, even if nothing else does.
+    private static let compactionNote = """
+        INSERT INTO info (key, value) VALUES ('compactions', 1)
+        ON CONFLICT (key) DO UPDATE SET value = value + 1
+        """
+
     private func performCompaction() throws -> (blobs: Int, bytes: UInt64) {
         let sizeBefore = try databaseSize()
         let freed = try blobs.collectGarbage {
             // This waits for the running transaction, whose references are not recorded. Removed references reach the disk before their
             // blobs are removed: otherwise a power loss would bring back documents without their blobs.
             try write(durably: true) { transaction in
-                try transaction.noteCompaction()
-                try transaction.noteAllDeletions()
-                try transaction.forgetReplaced()
+                try transaction.database.execute(sql: Self.compactionNote)
+                try transaction.deletionTable.noteAll()
+                try transaction.replacedTable.forgetAll()
             }
             return try read { try $0.referencedBlobs() }
         }
@@ -51,7 +57,7 @@ extension DocumentStore {
     /// Rebuilds every index.
     package func reindex() throws {
         try maintain { try $0.execute(sql: "REINDEX") }
-        try write { try $0.rebuildIndexes() }
+        try write { try $0.indexTable.rebuild() }
     }
 
     /// Updates the planner's statistics: the outdated ones, or all.

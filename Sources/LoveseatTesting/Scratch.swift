@@ -28,7 +28,7 @@ extension LoveseatCore.Collection {
     package func saveConflict(_ id: String) throws {
         try save(Document(id: id, ["text": "here"]))
         let store = try openStore()
-        let remote = try store.write { try $0.remoteNumber("ws://peer/db") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("ws://peer/db") }
         var pulled = IncomingRecord(
             documentID: id,
             history: [RevisionID(generation: 1, digest: [0])],

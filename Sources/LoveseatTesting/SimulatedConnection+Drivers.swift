@@ -136,7 +136,7 @@ extension SimulatedConnection {
             guard let own = try source.store.readRows({ try $0.localCheckpoint(id) }) else { continue }
             try target.store.write { transaction in
                 let revision = try transaction.peerCheckpoint(id)?.revision ?? 0
-                _ = try transaction.savePeerCheckpoint(id, replacing: revision, own)
+                _ = try transaction.checkpointTables.savePeerCheckpoint(id, replacing: revision, own)
             }
         }
     }
@@ -164,7 +164,9 @@ extension SimulatedConnection {
             store: source.store,
             collections: source.collections,
             checkpointIDs: checkpointIDs,
-            remote: try source.store.write { try $0.remoteNumber(recordedName ?? remoteName) },
+            remote: try source.store.write {
+                try $0.checkpointTables.remoteNumber(recordedName ?? remoteName)
+            },
             rules: source.collections.map { _ in plan.rules },
             nowMilliseconds: { [wall = source.wall] in wall.now }
         )

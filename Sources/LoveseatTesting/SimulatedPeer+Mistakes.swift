@@ -23,7 +23,7 @@ extension SimulatedPeer {
                 return made != nil
             }
             // An edit by somebody who knew nothing beside the line of the current revision.
-            let revision = try StoreWriteTransaction.revisionID(
+            let revision = try BodyDigest.revisionID(
                 parent: record.revision,
                 isDeleted: isDeleted,
                 body: body

@@ -274,7 +274,7 @@ package final class SimulatedPeer: @unchecked Sendable {
             return []
         }
         return try DocumentBranches(of: record).leaves.filter { leaf in
-            leaf.history.count < 2 || leaf.id != StoreWriteTransaction.closingTombstone(over: leaf.history[1])
+            leaf.history.count < 2 || leaf.id != BodyDigest.closingTombstone(over: leaf.history[1])
         }.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
     }
 

@@ -268,7 +268,7 @@ private struct RandomDatabase {
                         isDeleted: isDeleted
                     )
                 }
-            } catch is StoreWriteTransaction.OtherContent {
+            } catch is OtherContent {
                 // The same revision came before with another content.
             }
         }
@@ -291,7 +291,9 @@ private struct RandomDatabase {
                 body: try JSONText(text),
                 sender: pick([.loveseat, .client, .hub])
             )
-            incoming.remote = try collection.openStore().write { try $0.remoteNumber("ws://peer/db") }
+            incoming.remote = try collection.openStore().write {
+                try $0.checkpointTables.remoteNumber("ws://peer/db")
+            }
             let record = incoming
             _ = try collection.openStore().write { try $0.insert(record, in: collection.handle) }
         }

@@ -270,13 +270,13 @@ struct DamageTests {
                     try transaction.insertBranch(line, of: "d", in: handle, body: body, isDeleted: false)
                 case .batch:
                     let others = (1...3 as ClosedRange<UInt8>).map { number in
-                        StoreWriteTransaction.ReceivedBranch(
+                        ReceivedBranch(
                             history: [RevisionID(generation: 2, digest: [number]), line[1]],
                             body: .emptyObject,
                             isDeleted: false
                         )
                     }
-                    let branch = StoreWriteTransaction.ReceivedBranch(
+                    let branch = ReceivedBranch(
                         history: line,
                         body: body,
                         isDeleted: false

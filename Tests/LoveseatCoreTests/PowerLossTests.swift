@@ -119,7 +119,7 @@ import Testing
         #expect(try replicator.syncState(of: "second", collection: here) == .upToDate)
         // As if its connection had broken before the checkpoint.
         let collection = try #require(near.store.collection(.default))
-        try near.store.write { try $0.doubtMarks(of: 1, in: collection) }
+        try near.store.write { try $0.checkpointTables.doubtMarks(of: 1, in: collection) }
         #expect(try replicator.pendingDocumentIds(collection: here) == ["second"])
         #expect(try replicator.isDocumentPending("second", collection: here))
         #expect(try replicator.syncState(of: "second", collection: here) == .pending)

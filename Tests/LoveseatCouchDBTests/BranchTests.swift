@@ -53,7 +53,7 @@ struct BranchTests {
         try insert(0, ["3-c", "2-b", "1-a"])
         try insert(0, ["2-b", "1-a"], deleted: true)
         #expect(try leaves(0) == ["3-c"])
-        #expect(throws: StoreWriteTransaction.OtherContent.self) {
+        #expect(throws: OtherContent.self) {
             try insert(0, ["3-c", "2-b", "1-a"], deleted: true)
         }
         #expect(try leaves(0) == ["3-c"])

@@ -179,11 +179,11 @@ struct ReplacedRevisionTests {
         }
         let readable = kept.map { $0.map { RevisionID($0).flatMap { bytes.revision($0)?.body } } }
         let replaced = readable.flatMap { $0.dropLast() }.compactMap(\.self).reduce(0) { $0 + $1.bytes.count }
-        #expect(replaced <= StoreWriteTransaction.replacedBytes + (256 << 10))
+        #expect(replaced <= ReplacedTable.maximumBytes + (256 << 10))
         #expect(
             replaced
                 >= min(
-                    StoreWriteTransaction.replacedBytes - leaves * (size + 100),
+                    ReplacedTable.maximumBytes - leaves * (size + 100),
                     kept.reduce(0) { $0 + $1.count - 1 } * size
                 )
         )

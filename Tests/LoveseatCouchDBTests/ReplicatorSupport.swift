@@ -85,7 +85,7 @@ struct ActiveSide {
         guard let record else { return [] }
         return try DocumentBranches(of: record).leaves.filter { leaf in
             closing || leaf.history.count < 2
-                || leaf.id != StoreWriteTransaction.closingTombstone(over: leaf.history[1])
+                || leaf.id != BodyDigest.closingTombstone(over: leaf.history[1])
         }.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
     }
 

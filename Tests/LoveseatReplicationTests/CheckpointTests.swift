@@ -64,7 +64,9 @@ struct CheckpointTests {
 
     @Test func `the checkpoint begins anew for a peer that has lost its own`() throws {
         let peer = try Conversation(active: { $0.pushes = true }, documents: ["a", "b"])
-        try peer.store.write { try $0.saveLocalCheckpoint("cp-x", try JSONText(#"{"local":2}"#)) }
+        try peer.store.write {
+            try $0.checkpointTables.saveLocalCheckpoint("cp-x", try JSONText(#"{"local":2}"#))
+        }
         try peer.begin()
         #expect(try Array(JSONElement(parsing: peer.take("proposeChanges").message.body).items).count == 2)
     }

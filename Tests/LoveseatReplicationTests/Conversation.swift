@@ -29,7 +29,7 @@ final class Conversation {
         )
         change(&plan)
         (scratch, store, collection) = try Self.database(documents)
-        let remote = try store.write { try $0.remoteNumber("puppet") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("puppet") }
         let replicas = DatabaseReplicas(
             store: store,
             collections: [collection],

@@ -95,7 +95,7 @@ struct DamagedDiskTests {
     @Test func `what cannot be written down any more when a connection breaks is reported`() throws {
         let (scratch, store, collection) = try Conversation.database(["a", "b"])
         defer { withExtendedLifetime(scratch) {} }
-        let remote = try store.write { try $0.remoteNumber("puppet") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("puppet") }
         let disk = FailingDisk()
         let replicas = DatabaseReplicas(
             store: store,

@@ -26,7 +26,9 @@ struct SenderTests {
 
     @Test func `the sender does not offer again what the checkpoints of both sides cover`() throws {
         let peer = try Conversation(active: { $0.pushes = true }, documents: ["a", "b"])
-        try peer.store.write { try $0.saveLocalCheckpoint("cp-x", try JSONText(#"{"local":1}"#)) }
+        try peer.store.write {
+            try $0.checkpointTables.saveLocalCheckpoint("cp-x", try JSONText(#"{"local":1}"#))
+        }
         try peer.line.connect(.mobile3)
         try peer.answer(try peer.take("getCheckpoint"), ["rev": "0-1"], #"{"local":1}"#)
         #expect(try Self.ids(peer.take("proposeChanges").message.body) == ["b"])

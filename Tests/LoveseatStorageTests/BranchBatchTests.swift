@@ -5,7 +5,7 @@ import Testing
 
 /// Revisions of one document that a peer of CouchDB's wire sends together.
 @Suite struct BranchBatchTests {
-    private typealias Branch = StoreWriteTransaction.ReceivedBranch
+    private typealias Branch = ReceivedBranch
 
     private static func branches(
         _ generator: inout SeededGenerator,
@@ -62,7 +62,7 @@ import Testing
             for (result, expected) in zip(results, expected) {
                 // One after the other, an earlier one may take the place of what this one is compared with.
                 if case .success(false) = expected, case .failure(let error) = result,
-                    error is StoreWriteTransaction.OtherContent
+                    error is OtherContent
                 {
                     continue
                 }

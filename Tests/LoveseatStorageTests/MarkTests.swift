@@ -23,7 +23,7 @@ import Testing
 
     @discardableResult
     private func mark(_ sequences: [UInt64], at remote: Int = 1) throws -> Set<UInt64> {
-        try temporary.store.write { try $0.markSynced(sequences, remote: remote, in: collection) }
+        try temporary.store.write { try $0.markTable.markSynced(sequences, remote: remote, in: collection) }
     }
 
     private func save(_ ids: some Sequence<String>, _ json: String = "{}") throws {
@@ -102,7 +102,7 @@ import Testing
                 isDeleted: false,
                 condition: .lastWriteWins
             )
-            _ = try $0.markSynced([1], remote: 1, in: other)
+            _ = try $0.markTable.markSynced([1], remote: 1, in: other)
         }
         #expect(try rows("SELECT count(*) FROM mark_ranges") == [[1]])
         try temporary.store.write { try $0.deleteCollection(name) }
@@ -124,7 +124,9 @@ import Testing
             case 4...5:
                 // Several at once, of which some may have changed.
                 let sequences = Set((0..<8).map { _ in UInt64(dice.int(1...max(1, step))) }).sorted()
-                let gone = try store.write { try $0.markSynced(sequences, remote: remote, in: collection) }
+                let gone = try store.write {
+                    try $0.markTable.markSynced(sequences, remote: remote, in: collection)
+                }
                 try store.read {
                     try $0.changes(in: collection, since: 0) {
                         #expect(!gone.contains($0.sequence))

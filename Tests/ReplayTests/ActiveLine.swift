@@ -23,7 +23,7 @@ extension ReplayedPeer {
         var plan = ActivePlan(collections: bindings, pushes: false, pulls: true, isContinuous: false)
         change(&plan)
         let store = store
-        let remote = try store.write { try $0.remoteNumber("puppet") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("puppet") }
         let line = Line(
             { ReplicationSession(active: plan, replicas: $0) },
             DatabaseReplicas(

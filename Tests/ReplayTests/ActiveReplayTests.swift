@@ -66,7 +66,7 @@ struct ActiveReplayTests {
                 isContinuous: false
             )
             let store = ours.store
-            let remote = try store.write { try $0.remoteNumber("recorded") }
+            let remote = try store.write { try $0.checkpointTables.remoteNumber("recorded") }
             return ReplayedPeer.Line(
                 { ReplicationSession(active: plan, replicas: $0) },
                 DatabaseReplicas(

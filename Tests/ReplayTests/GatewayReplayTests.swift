@@ -21,7 +21,7 @@ struct GatewayReplayTests {
         var plan = ActivePlan(collections: bindings, pushes: false, pulls: true, isContinuous: false)
         change(&plan)
         let store = ours.store
-        let remote = try store.write { try $0.remoteNumber("recorded") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("recorded") }
         return ReplayedPeer.Line(
             { ReplicationSession(active: plan, replicas: $0) },
             DatabaseReplicas(

@@ -61,7 +61,7 @@ struct SubscriptionTests {
         binding.isEmpty = true
         let plan = ActivePlan(collections: [binding], pushes: false, pulls: true, isContinuous: false)
         let store = ours.store
-        let remote = try store.write { try $0.remoteNumber("puppet") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("puppet") }
         let line = ReplayedPeer.Line(
             { ReplicationSession(active: plan, replicas: $0) },
             DatabaseReplicas(
@@ -138,7 +138,7 @@ struct SubscriptionTests {
     @Test func `all unresolved conflicts are resolved, however many there are`() throws {
         let handle = try ours.collection(.default)
         let store = ours.store
-        let remote = try store.write { try $0.remoteNumber("puppet") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("puppet") }
         try store.write { transaction in
             for number in 0..<2_500 {
                 for rev in ["2-aa", "2-bb"] {

@@ -54,7 +54,7 @@ struct UnaskedRevisionTests {
         let line = try ours.activeLine { $0.isContinuous = true }
         let collection = try ours.collection(.default)
         let store = ours.store
-        let remote = try store.write { try $0.remoteNumber("puppet") }
+        let remote = try store.write { try $0.checkpointTables.remoteNumber("puppet") }
         var fetched: [[String]] = []
         line.onFetch = { notice in
             fetched.append(notice.documentIDs)

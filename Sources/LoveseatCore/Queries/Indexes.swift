@@ -77,7 +77,7 @@ extension Collection {
         let store = try openStore()
         try DocumentStore.wrapping {
             try store.write(within: database.config.busyTimeout) {
-                try $0.createIndex(name, specification, in: handle)
+                try $0.indexTable.create(name, specification, in: handle)
             }
         }
     }
@@ -99,7 +99,7 @@ extension Collection {
         let store = try openStore()
         do {
             try await store.writeFromTask(within: database.config.busyTimeout, isInterruptible: true) {
-                try $0.createIndex(name, specification, in: handle, progress: progress)
+                try $0.indexTable.create(name, specification, in: handle, progress: progress)
             }
         } catch { throw Database.mapped(error) }
     }
@@ -110,7 +110,9 @@ extension Collection {
     public func deleteIndex(forName name: String) throws(LoveseatError) {
         let store = try openStore()
         try DocumentStore.wrapping {
-            try store.write(within: database.config.busyTimeout) { try $0.deleteIndex(name, in: handle) }
+            try store.write(within: database.config.busyTimeout) {
+                try $0.indexTable.delete(name, in: handle)
+            }
         }
     }
 

@@ -81,7 +81,9 @@ package struct CollectionAccess: Sendable {
             try ids.filter { try !view.isGranted($0, in: collection, to: access.name) }
         }
         if new.isEmpty { return }
-        try await store.writeFromTask(within: nil) { try $0.grant(new, in: collection, to: access.name) }
+        try await store.writeFromTask(within: nil) {
+            try $0.grantTable.grant(new, in: collection, to: access.name)
+        }
     }
 }
 

@@ -294,7 +294,7 @@ extension CollectionReplica {
         guard let remote, !marks.isEmpty else { return }
         try marking { transaction in
             let sequences = marks.compactMap(\.sequence).sorted()
-            let changed = try transaction.markSynced(sequences, remote: remote, in: collection)
+            let changed = try transaction.markTable.markSynced(sequences, remote: remote, in: collection)
             for mark in marks where mark.sequence.map({ changed.contains($0) }) ?? true {
                 try transaction.markSynced(
                     mark.documentID,

@@ -30,7 +30,9 @@ extension CollectionReplica {
         let failure = DocumentFailure(revision: revision.revision, error: error)
         let key = DocumentFailure.key(.pull, revision.documentID, in: collection, remote: remote)
         try source.asking {
-            try store.write(call: "replication") { try $0.saveLocalCheckpoint(key, failure.json) }
+            try store.write(call: "replication") {
+                try $0.checkpointTables.saveLocalCheckpoint(key, failure.json)
+            }
         }
     }
 
@@ -100,7 +102,9 @@ struct DocumentFailure {
     ) throws {
         try store.write(call: "replication") { transaction in
             for id in ids {
-                try transaction.removeLocalCheckpoint(key(.pull, id, in: collection, remote: remote))
+                try transaction.checkpointTables.removeLocalCheckpoint(
+                    key(.pull, id, in: collection, remote: remote)
+                )
             }
         }
     }
@@ -112,7 +116,7 @@ struct DocumentFailure {
         try? setup.store.write(call: "replication") { transaction in
             // The document was purged while it was on its way.
             guard let record = try transaction.record(id, in: handle) else { return }
-            try transaction.saveLocalCheckpoint(
+            try transaction.checkpointTables.saveLocalCheckpoint(
                 key(.push, id, in: handle, remote: setup.remote),
                 DocumentFailure(revision: record.revision, error: error).json
             )

@@ -188,7 +188,7 @@ extension CollectionReplica {
                     return refusal == .conflict ? .refusedConflict : .badHistory
                 } catch let error as LoveseatError where error.code == .corruptRevisionData {
                     return .failed(error)
-                } catch let error as StoreWriteTransaction.OtherContent {
+                } catch let error as OtherContent {
                     return .failed(LoveseatError(.httpConflict, error.reason))
                 }
             }
@@ -283,7 +283,7 @@ extension CollectionReplica {
                     .remoteError,
                     "what the peer says of the history of \"\(id)\" contradicts what is known of it"
                 )
-            } catch is StoreWriteTransaction.OtherContent {
+            } catch is OtherContent {
                 // The pull reports it.
                 return .lacksContent
             }

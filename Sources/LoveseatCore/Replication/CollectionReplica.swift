@@ -95,7 +95,7 @@ package final class CollectionReplica: Replica {
         let key = removalsKey(remote)
         let before = try transaction.localCheckpoint(key).map(Self.number)
         if !purges, before != nil { return }
-        try transaction.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
+        try transaction.checkpointTables.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
     }
 
     /// A checkpoint without its pull: this user may not have the documents that another user pulled.
@@ -110,15 +110,21 @@ package final class CollectionReplica: Replica {
         let id = checkpointID
         try source.asking {
             try store.write(call: "replication") { transaction in
-                try transaction.saveLocalCheckpoint(id, body, userChanges: source.userChanges)
+                try transaction.checkpointTables.saveLocalCheckpoint(
+                    id,
+                    body,
+                    userChanges: source.userChanges
+                )
                 if let removals = ledger.removals.unsaved {
-                    try transaction.saveLocalCheckpoint(coveredKey, Self.note(removals))
+                    try transaction.checkpointTables.saveLocalCheckpoint(coveredKey, Self.note(removals))
                 }
                 let completed = Checkpoint(JSONElement(body)).completed.completeUpTo
                 guard coversMarks, ledger.hasOfferedDoubted(upTo: completed) else {
-                    return try transaction.doubtMarks(of: remote, in: collection)
+                    return try transaction.checkpointTables.doubtMarks(of: remote, in: collection)
                 }
-                if ledger.isCovered { try transaction.coverMarks(of: remote, in: collection, by: id) }
+                if ledger.isCovered {
+                    try transaction.checkpointTables.coverMarks(of: remote, in: collection, by: id)
+                }
             }
             ledger.checkpointSaved()
         }
@@ -127,8 +133,12 @@ package final class CollectionReplica: Replica {
     package func retractCheckpoint(_ body: JSONText) throws(LoveseatError) {
         try source.asking {
             try store.write(call: "replication", durably: true) { transaction in
-                try transaction.saveLocalCheckpoint(checkpointID, body, userChanges: source.userChanges)
-                if let remote { try transaction.doubtMarks(of: remote, in: collection) }
+                try transaction.checkpointTables.saveLocalCheckpoint(
+                    checkpointID,
+                    body,
+                    userChanges: source.userChanges
+                )
+                if let remote { try transaction.checkpointTables.doubtMarks(of: remote, in: collection) }
             }
         }
     }
@@ -167,7 +177,7 @@ package final class CollectionReplica: Replica {
                 if let gone = source.collections.first(where: { !transaction.contains($0) }) {
                     throw LoveseatError(.notOpen, "collection \(gone.name) was deleted")
                 }
-                return try transaction.savePeerCheckpoint(id, replacing: revision, body)
+                return try transaction.checkpointTables.savePeerCheckpoint(id, replacing: revision, body)
             }
         }
     }
@@ -185,7 +195,9 @@ package final class CollectionReplica: Replica {
     /// Writes marks for the remote, and that no checkpoint covers them yet.
     func marking<T>(_ body: (StoreWriteTransaction) throws -> T) throws -> T {
         let result = try store.write(call: "replication") { transaction in
-            if let remote { try transaction.noteMarks(of: remote, in: collection, by: checkpointID) }
+            if let remote {
+                try transaction.checkpointTables.noteMarks(of: remote, in: collection, by: checkpointID)
+            }
             return try body(transaction)
         }
         ledger.marksMade()

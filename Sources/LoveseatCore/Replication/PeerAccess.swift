@@ -34,7 +34,9 @@ extension CollectionReplica {
             if case .found = revision { request.documentID } else { nil }
         }
         if !ids.isEmpty {
-            try store.write(call: "replication") { try $0.grant(ids, in: collection, to: access.peerName) }
+            try store.write(call: "replication") {
+                try $0.grantTable.grant(ids, in: collection, to: access.peerName)
+            }
         }
         return granted
     }
@@ -57,7 +59,9 @@ extension CollectionReplica {
         guard let access else { return verdicts }
         let written = zip(revisions, verdicts).compactMap { $1.refusal == nil ? $0.documentID : nil }
         if !written.isEmpty {
-            try store.write(call: "replication") { try $0.grant(written, in: collection, to: access.name) }
+            try store.write(call: "replication") {
+                try $0.grantTable.grant(written, in: collection, to: access.name)
+            }
         }
         return verdicts
     }
@@ -93,8 +97,8 @@ extension CollectionReplica {
         let back = changes.filter { $0.change == .regained }.map(\.id)
         if lost.isEmpty, back.isEmpty { return }
         try store.write(call: "replication") { transaction in
-            try transaction.grant(back, in: collection, to: access.peerName)
-            try transaction.noteLosses(lost, in: collection, of: access.peerName)
+            try transaction.grantTable.grant(back, in: collection, to: access.peerName)
+            try transaction.grantTable.noteLosses(lost, in: collection, of: access.peerName)
         }
     }
 }

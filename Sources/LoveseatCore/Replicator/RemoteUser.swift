@@ -63,7 +63,7 @@ extension ReplicationSetup {
         }
         try DocumentStore.wrapping {
             try store.write(call: "replication") {
-                try $0.setUser(user.text, userChanges: userChanges, of: remote)
+                try $0.checkpointTables.setUser(user.text, userChanges: userChanges, of: remote)
             }
         }
     }

@@ -42,7 +42,8 @@ struct ReplicationSetup {
         let remote = try DocumentStore.wrapping {
             try known?.number
                 ?? (registersPeer
-                    ? store.write(call: "replication") { try $0.remoteNumber(remoteName) } : Self.noRemote)
+                    ? store.write(call: "replication") { try $0.checkpointTables.remoteNumber(remoteName) }
+                    : Self.noRemote)
         }
         self.config = config
         self.store = store

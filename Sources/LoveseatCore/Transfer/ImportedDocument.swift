@@ -147,7 +147,7 @@ extension WriteTransaction {
             )
         }
         let specification = try Collection.specification(configuration, name)
-        try write { try $0.createIndex(name, specification, in: collection.handle) }
+        try write { try $0.indexTable.create(name, specification, in: collection.handle) }
     }
 
     private static func configuration(_ element: JSONElement) -> (any IndexConfiguration)? {

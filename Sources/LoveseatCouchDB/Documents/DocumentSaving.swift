@@ -190,7 +190,7 @@ enum DocumentSaving {
         let record =
             documents.contains(where: \.hasStubs) ? try transaction.record(id, in: handle) : nil
         let known = try record.map { try DocumentBranches(of: transaction.whole($0, in: handle)) }
-        var branches: [StoreWriteTransaction.ReceivedBranch] = []
+        var branches: [ReceivedBranch] = []
         let revisions = documents.map { document -> Result<RevisionID, any Error> in
             Result {
                 try check(document)
@@ -203,7 +203,7 @@ enum DocumentSaving {
                 )
                 try checkBlobs(of: body, document, transaction)
                 branches.append(
-                    StoreWriteTransaction.ReceivedBranch(
+                    ReceivedBranch(
                         history: document.history,
                         body: body,
                         isDeleted: document.isDeleted
@@ -220,7 +220,7 @@ enum DocumentSaving {
                 return .failure(CouchDBError.unknownResult)
             }
             return outcome.flatMap { _ in revision }.mapError { error in
-                guard let other = error as? StoreWriteTransaction.OtherContent else { return error }
+                guard let other = error as? OtherContent else { return error }
                 return CouchDBError.forbidden(other.reason)
             }
         }

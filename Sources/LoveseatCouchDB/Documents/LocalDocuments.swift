@@ -32,7 +32,7 @@ struct LocalDocumentResource: Resource {
             let key = key(id, entry)
             let wasThere = try await entry.store.writeFromTask(within: nil) { transaction in
                 guard try transaction.peerCheckpoint(key) != nil else { return false }
-                try transaction.removeLocalDocument(key)
+                try transaction.checkpointTables.removeLocalDocument(key)
                 return true
             }
             guard wasThere else { throw CouchDBError.missing }
@@ -130,9 +130,9 @@ struct LocalDocumentResource: Resource {
         guard revision <= Self.highestNumber else { throw CouchDBError.invalidRevision }
         try await entry.store.writeFromTask(within: nil) { transaction in
             if document.isDeleted {
-                try transaction.removeLocalDocument(key)
+                try transaction.checkpointTables.removeLocalDocument(key)
             } else {
-                try transaction.saveLocalDocument(key, revision: revision, document.body)
+                try transaction.checkpointTables.saveLocalDocument(key, revision: revision, document.body)
             }
         }
         return revision

@@ -74,7 +74,9 @@ struct IndexResource: Resource {
         )
         let collection = entry.collection
         let name = index.sqlName
-        try await entry.store.writeFromTask(within: nil) { try $0.deleteIndex(name, in: collection.handle) }
+        try await entry.store.writeFromTask(within: nil) {
+            try $0.indexTable.delete(name, in: collection.handle)
+        }
         return .ok
     }
 

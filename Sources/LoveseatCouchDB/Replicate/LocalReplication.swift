@@ -146,7 +146,7 @@ struct LocalReplication: Sendable {
                 let leaves = try DocumentBranches(of: whole).leaves.filter { named.contains($0.id) }
                 let branches = leaves.compactMap { leaf in
                     leaf.body.map {
-                        StoreWriteTransaction.ReceivedBranch(
+                        ReceivedBranch(
                             history: leaf.history,
                             body: $0,
                             isDeleted: leaf.isDeleted

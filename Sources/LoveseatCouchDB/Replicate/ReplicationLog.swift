@@ -98,7 +98,7 @@ struct ReplicationLog: Sendable {
         for side in sides {
             let key = side.localKey(key)
             let revision = try transaction.peerCheckpoint(key)?.revision ?? 0
-            try transaction.saveLocalDocument(key, revision: revision + 1, text)
+            try transaction.checkpointTables.saveLocalDocument(key, revision: revision + 1, text)
         }
     }
 

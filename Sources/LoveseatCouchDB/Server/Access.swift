@@ -101,7 +101,7 @@ extension Databases.Entry {
                 guard current.map({ $0?.sequence }) == sequences else { return nil }
                 let value = try body(transaction, verdicts, current)
                 let ids = zip(changes, verdicts).compactMap { $1 == nil ? $0.id : nil }
-                if !ids.isEmpty { try transaction.grant(ids, in: handle, to: access.peerName) }
+                if !ids.isEmpty { try transaction.grantTable.grant(ids, in: handle, to: access.peerName) }
                 return value
             }
             if let written { return written }

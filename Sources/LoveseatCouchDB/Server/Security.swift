@@ -32,7 +32,9 @@ struct SecurityResource: Resource {
             }
         }
         let text = JSONText(canonical: body)
-        try await entry.store.writeFromTask(within: nil) { try $0.saveLocalCheckpoint(key, text) }
+        try await entry.store.writeFromTask(within: nil) {
+            try $0.checkpointTables.saveLocalCheckpoint(key, text)
+        }
         return .ok
     }
 }

@@ -2,8 +2,10 @@ import GRDB
 import LoveseatModel
 package import LoveseatQuery
 
-/// The table of indexes.
-enum IndexTable {
+/// The table of indexes, and the indexes themselves.
+package struct IndexTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
     static func load(_ db: Database, of collections: some Sequence<CollectionHandle>) throws -> [Int64:
         [StoredIndex]]
     {
@@ -60,11 +62,11 @@ extension StoreReadTransaction {
     }
 }
 
-extension StoreWriteTransaction {
+extension IndexTable {
     /// Creates an index, and fills it. Does nothing if it exists with the same definition, and replaces one with another definition.
     ///
     /// `progress` is called now and then with the share of the documents that are in the index.
-    package func createIndex(
+    package func create(
         _ name: String,
         _ specification: IndexSpecification,
         in collection: CollectionHandle,
@@ -72,10 +74,10 @@ extension StoreWriteTransaction {
     )
         throws
     {
-        try requireOpen(collection)
-        if let existing = indexes(of: collection).first(where: { $0.name.isExactly(name) }) {
+        try transaction.requireOpen(collection)
+        if let existing = transaction.indexes(of: collection).first(where: { $0.name.isExactly(name) }) {
             if existing.specification == specification { return }
-            try deleteIndex(name, in: collection)
+            try delete(name, in: collection)
         }
         // Numbers are never used twice: a compiled query may still name a deleted index.
         let last = try Int64.fetchOne(database, sql: "SELECT value FROM info WHERE key = 'last_index'") ?? 0
@@ -91,50 +93,54 @@ extension StoreWriteTransaction {
         )
         let statements: IndexStatements
         do throws(QueryError) {
-            statements = try index.statements(for: catalogView.queryCollection(collection))
+            statements = try index.statements(for: catalog.queryCollection(collection))
         } catch { throw LoveseatError(error) }
-        try IndexBuilding(database: database, walks: options.walks, interruption: interruption)
-            .run(statements, of: specification, over: collection, progress)
+        try IndexBuilding(
+            database: database,
+            walks: transaction.options.walks,
+            interruption: transaction.interruption
+        )
+        .run(statements, of: specification, over: collection, progress)
         try database.execute(
             sql: "INSERT INTO indexes (collection, name, number, definition) VALUES (?, ?, ?, ?)",
             arguments: [collection.number, name, index.number, specification.text]
         )
-        try reloadIndexes()
+        try reload()
     }
 
     /// Deletes an index. Does nothing if there is none of this name.
-    package func deleteIndex(_ name: String, in collection: CollectionHandle) throws {
-        try requireOpen(collection)
-        guard let index = indexes(of: collection).first(where: { $0.name.isExactly(name) }) else {
+    package func delete(_ name: String, in collection: CollectionHandle) throws {
+        try transaction.requireOpen(collection)
+        guard let index = transaction.indexes(of: collection).first(where: { $0.name.isExactly(name) }) else {
             return
         }
         try remove(index, of: collection)
         try database.execute(sql: "DELETE FROM indexes WHERE number = ?", arguments: [index.number])
-        try reloadIndexes()
+        try reload()
     }
 
     /// Removes the parts of a collection's indexes that are not in its table.
-    func removeIndexes(of collection: CollectionHandle) throws {
-        for index in indexes(of: collection) { try remove(index, of: collection) }
+    func removeAll(of collection: CollectionHandle) throws {
+        for index in transaction.indexes(of: collection) { try remove(index, of: collection) }
         try database.execute(sql: "DELETE FROM indexes WHERE collection = ?", arguments: [collection.number])
     }
 
     /// Makes the full-text and array indexes anew; SQLite's REINDEX does it for the others.
-    func rebuildIndexes() throws {
-        for collection in collections {
-            for index in indexes(of: collection) where index.specification.kind != .value {
+    func rebuild() throws {
+        for collection in transaction.collections {
+            for index in transaction.indexes(of: collection) where index.specification.kind != .value {
                 let statements = try statements(of: index, collection)
                 for sql in statements.drop + statements.create { try database.execute(sql: sql) }
             }
         }
-        try reloadIndexes()
+        try reload()
     }
 
     /// A sentence for each full-text index whose words do not fit its texts.
-    func damagedTextIndexes() throws -> [String] {
+    func damagedTexts() throws -> [String] {
         var problems: [String] = []
-        for collection in collections.sorted(by: { $0.number < $1.number }) {
-            for index in indexes(of: collection) where index.specification.kind == .fullText {
+        for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
+            for index in transaction.indexes(of: collection) where index.specification.kind == .fullText {
                 do {
                     try database.execute(
                         sql: "INSERT INTO \"\(index.table)\" (\"\(index.table)\") VALUES ('integrity-check')"
@@ -151,7 +157,7 @@ extension StoreWriteTransaction {
 
     private func statements(of index: StoredIndex, _ collection: CollectionHandle) throws -> IndexStatements {
         do throws(QueryError) {
-            return try index.statements(for: catalogView.queryCollection(collection))
+            return try index.statements(for: catalog.queryCollection(collection))
         } catch { throw LoveseatError(error) }
     }
 
@@ -159,8 +165,8 @@ extension StoreWriteTransaction {
         for sql in try statements(of: index, collection).drop { try database.execute(sql: sql) }
     }
 
-    private func reloadIndexes() throws {
-        try replaceCatalog {
+    private func reload() throws {
+        try transaction.replaceCatalog {
             $0.indexes = try IndexTable.load(database, of: $0.collections.values)
             $0.schemaVersion = try CollectionTable.schemaVersion(database)
         }

@@ -3,11 +3,13 @@ import LoveseatModel
 
 /// The revisions deep in lines that only whole histories contain (docs/decisions/0009): they are added when a row forgets them, and read
 /// when a peer of CouchDB's wire requests them.
-extension StoreWriteTransaction {
+struct AncestorTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
     /// How often a document's ancestors are checked for ones that are too old, in edits.
     private static let trimming: UInt32 = 64
 
-    func keepAncestors(
+    func keep(
         of tree: RevisionTree,
         _ id: String,
         current: RevisionID,
@@ -38,7 +40,7 @@ extension StoreWriteTransaction {
             return
         }
         var floors = LineFloors(of: tree, limit: limit)
-        for row in try ancestors(of: id, above: 0, in: collection) where !floors.admits(row) {
+        for row in try transaction.ancestors(of: id, above: 0, in: collection) where !floors.admits(row) {
             try database.cachedStatement(
                 sql:
                     "DELETE FROM ancestors WHERE collection = ? AND doc_id = ? AND generation = ? AND revision = ? AND child = ?"
@@ -48,20 +50,9 @@ extension StoreWriteTransaction {
         }
     }
 
-    /// Removes a document's rows from the tables beside its own: its deep ancestors, or the contents of its replaced revisions.
-    func forget(_ tables: StaticString..., of id: String, in collection: CollectionHandle) throws {
-        if catalogView.revisionLimit == nil { return }
-        for table in tables { try forget(table, of: id, in: collection) }
-    }
-
-    private func forget(_ table: StaticString, of id: String, in collection: CollectionHandle) throws {
-        let statement = try RawStatement(
-            "DELETE FROM \(table) WHERE collection = ?1 AND doc_id = ?2",
-            in: database
-        )
-        statement.bind(1, collection.number)
-        statement.bind(2, id)
-        try statement.run()
+    /// Removes the ancestors of a document.
+    func forget(_ id: String, in collection: CollectionHandle) throws {
+        try remove(id, from: "ancestors", in: collection)
     }
 
     /// The tree to which a peer of CouchDB's wire adds revisions: with all ancestors if one of them does not continue a leaf that is here.
@@ -74,7 +65,7 @@ extension StoreWriteTransaction {
         if !record.flags.contains(.hasAncestors) { return tree }
         let leaves = Set(tree.leaves.map(\.id))
         if histories.allSatisfy({ !leaves.isDisjoint(with: $0) }) { return tree }
-        return try whole(record, in: collection).tree()
+        return try transaction.whole(record, in: collection).tree()
     }
 }
 

@@ -90,11 +90,9 @@ extension StoreReadTransaction {
     }
 }
 
-extension StoreWriteTransaction {
-    package func setInfo(_ key: String, _ value: String) throws {
-        try database.cachedStatement(sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)").execute(
-            arguments: [key, value])
-    }
+/// Checkpoints, remotes and local documents, as a transaction writes them.
+package struct CheckpointTables: WrittenTable {
+    let transaction: StoreWriteTransaction
 
     /// `userChanges`: how often the remote's user had changed when the checkpoint was made.
     package func saveLocalCheckpoint(_ id: String, _ body: JSONText, userChanges: Int = 0) throws {
@@ -145,7 +143,7 @@ extension StoreWriteTransaction {
 
     /// Saves a peer's checkpoint if the peer knows the revision that it replaces; otherwise returns nil.
     package func savePeerCheckpoint(_ id: String, replacing revision: Int, _ body: JSONText) throws -> Int? {
-        let current = try peerCheckpoint(id)?.revision ?? 0
+        let current = try transaction.peerCheckpoint(id)?.revision ?? 0
         guard current == revision else { return nil }
         try database.cachedStatement(
             sql: "INSERT OR REPLACE INTO peer_checkpoints (id, revision, body) VALUES (?, ?, ?)"
@@ -183,7 +181,7 @@ extension StoreWriteTransaction {
 
     /// The number under which marks for a remote database are kept. A new address gets a new one.
     package func remoteNumber(_ address: String) throws -> Int {
-        if let known = try knownRemote(address) { return known.number }
+        if let known = try transaction.knownRemote(address) { return known.number }
         try database.cachedStatement(sql: "INSERT INTO remotes (address) VALUES (?)").execute(arguments: [
             address
         ])

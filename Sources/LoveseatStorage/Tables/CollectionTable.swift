@@ -8,8 +8,8 @@ enum CollectionTable {
     static func load(_ db: Database) throws -> DocumentStore.Catalog {
         var catalog = DocumentStore.Catalog()
         catalog.schemaVersion = try schemaVersion(db)
-        catalog.remembersPurges = try StoreWriteTransaction.remembersPurges(db)
-        catalog.marks = try StoreWriteTransaction.loadMarks(db)
+        catalog.remembersPurges = try PurgeTable.remembersAny(db)
+        catalog.marks = try MarkTable.load(db)
         catalog.revisionLimit = try Int.fetchOne(
             db,
             sql: "SELECT CAST(value AS INTEGER) FROM info WHERE key = ?",
@@ -166,7 +166,7 @@ enum CollectionTable {
             sql: "DELETE FROM peer_checkpoints WHERE substr(id, 1, 8) <> 'couchdb:' OR id LIKE ?",
             arguments: ["couchdb:\(handle.number)/%"]
         )
-        try StoreWriteTransaction.forgetPurges(in: handle, db)
+        try PurgeTable.forget(in: handle, db)
         try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [firstSequenceKey(handle.number)])
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
         catalog.schemaVersion = try schemaVersion(db)

@@ -5,29 +5,31 @@ import LoveseatModel
 ///
 /// A tombstone is at least as old as the first entry that its sequence does not exceed. Of the hours before the current one, the last entry
 /// of each is kept.
-extension StoreWriteTransaction {
+struct DeletionTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
     private static let hour: Int64 = 3_600
 
     /// Notes that documents were deleted up to the collections' last sequences.
-    func noteDeletions(in collections: [Int64]) throws {
-        let now = options.time()
+    func note(in collections: [Int64]) throws {
+        let now = transaction.options.time()
         for number in collections {
-            let last = try lastDeletion(in: number)
+            let last = try last(in: number)
             // A clock that was set back makes nothing older.
             let time = max(now, last ?? now)
-            if let last, last / Self.hour != time / Self.hour { try thinDeletions(of: number, before: time) }
-            try noteDeletion(in: number, at: time)
+            if let last, last / Self.hour != time / Self.hour { try thin(of: number, before: time) }
+            try note(in: number, at: time)
         }
     }
 
-    private func lastDeletion(in number: Int64) throws -> Int64? {
+    private func last(in number: Int64) throws -> Int64? {
         try Int64.fetchOne(
             database.cachedStatement(sql: "SELECT max(time) FROM deletions WHERE collection = ?"),
             arguments: [number]
         )
     }
 
-    private func noteDeletion(in number: Int64, at time: Int64) throws {
+    private func note(in number: Int64, at time: Int64) throws {
         let statement = try RawStatement(
             "INSERT OR REPLACE INTO deletions (collection, time, sequence) VALUES (?1, ?2, ?3)",
             in: database
@@ -38,7 +40,7 @@ extension StoreWriteTransaction {
         try statement.run()
     }
 
-    private func thinDeletions(of number: Int64, before time: Int64) throws {
+    private func thin(of number: Int64, before time: Int64) throws {
         try database.execute(
             sql: """
                 DELETE FROM deletions WHERE collection = ?1 AND time < ?2 AND time NOT IN (
@@ -50,26 +52,26 @@ extension StoreWriteTransaction {
     }
 
     /// Notes that everything that is deleted is at least as old as this moment, so that tombstones from before this table age, too.
-    func noteAllDeletions() throws {
-        let now = options.time()
-        for number in collections.map(\.number).sorted() {
+    func noteAll() throws {
+        let now = transaction.options.time()
+        for number in transaction.collections.map(\.number).sorted() {
             // A clock that was ahead must not keep tombstones young for ever.
             try database.execute(
                 sql: "DELETE FROM deletions WHERE collection = ? AND time > ?",
                 arguments: [number, now]
             )
-            try noteDeletion(in: number, at: now)
+            try note(in: number, at: now)
         }
     }
 
     /// Removes tombstones that are at least as old as this, in seconds, without a trace. Those of documents that wait for a resolver stay.
     ///
     /// - Returns: the number of removed tombstones.
-    package func removeTombstones(olderThan age: Int64) throws -> Int {
-        try noteAllDeletions()
-        let now = options.time()
+    func removeTombstones(olderThan age: Int64) throws -> Int {
+        try noteAll()
+        let now = transaction.options.time()
         var removed = 0
-        for collection in collections.sorted(by: { $0.number < $1.number }) {
+        for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
             // A document that was deleted in a second may have been deleted at its end.
             let limit =
                 age <= 0
@@ -99,16 +101,18 @@ extension StoreWriteTransaction {
                     arguments: [collection.number]
                 )
             }
-            try saveLastSequence(of: collection)
+            try transaction.saveLastSequence(of: collection)
         }
         return removed
     }
 }
 
 extension DocumentStore {
-    /// See ``StoreWriteTransaction/removeTombstones(olderThan:)``.
+    /// See ``DeletionTable/removeTombstones(olderThan:)``.
     package func removeTombstones(olderThan age: Int64) throws -> Int {
         defer { changes.noteSilentChange() }
-        return try write(call: "removeTombstones(olderThan:)") { try $0.removeTombstones(olderThan: age) }
+        return try write(call: "removeTombstones(olderThan:)") {
+            try $0.deletionTable.removeTombstones(olderThan: age)
+        }
     }
 }

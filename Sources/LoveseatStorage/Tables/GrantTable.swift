@@ -46,7 +46,9 @@ extension StoreReadTransaction {
     }
 }
 
-extension StoreWriteTransaction {
+package struct GrantTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
     package func grant(_ ids: [String], in collection: CollectionHandle, to peer: String) throws {
         for id in ids {
             try database.cachedStatement(
@@ -61,11 +63,11 @@ extension StoreWriteTransaction {
     /// Notes that a peer lost documents, each with a new sequence, after which no device of the peer need be told.
     package func noteLosses(_ ids: [String], in collection: CollectionHandle, of peer: String) throws {
         for id in ids {
-            let sequence = Int64(clamping: try nextSequence(collection))
+            let sequence = Int64(clamping: try transaction.nextSequence(collection))
             try database.cachedStatement(
                 sql: "UPDATE grants SET lost = ? WHERE peer = ? AND collection = ? AND doc_id = ?"
             ).execute(arguments: [sequence, peer, collection.number, id])
         }
-        if !ids.isEmpty { try saveLastSequence(of: collection) }
+        if !ids.isEmpty { try transaction.saveLastSequence(of: collection) }
     }
 }

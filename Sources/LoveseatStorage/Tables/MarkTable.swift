@@ -7,7 +7,10 @@ package import LoveseatModel
 /// A sequence belongs to one revision, so the mark ends when the document changes. The revision is then in the document's tree.
 package typealias MarkRanges = [RevisionTree.Remote: SequenceSet]
 
-extension StoreWriteTransaction {
+/// The marks as ranges, in the table `mark_ranges`.
+package struct MarkTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
     /// Sequences further apart than this are looked up separately.
     private static let stretch: UInt64 = 256
 
@@ -42,28 +45,28 @@ extension StoreWriteTransaction {
             }
             if let run { after.insert(run) }
         }
-        try saveMarks(before, after, of: remote, in: collection)
+        try save(before, after, of: remote, in: collection)
         return gone
     }
 
     /// Removes the marks that a row's tree contradicts. For a row that keeps its sequence.
-    func withdrawMarks(of record: DocumentRecord, unlessIn tree: RevisionTree, _ collection: CollectionHandle)
+    func withdraw(of record: DocumentRecord, unlessIn tree: RevisionTree, _ collection: CollectionHandle)
         throws
     {
         for remote in record.remotesByRange where tree.remotes[remote] != record.revision {
             let before = ranges(of: remote, in: collection)
             var after = before
             after.remove(record.sequence)
-            try saveMarks(before, after, of: remote, in: collection)
-            hasWithdrawnMarks = true
+            try save(before, after, of: remote, in: collection)
+            transaction.hasWithdrawnMarks = true
         }
     }
 
     private func ranges(of remote: Int, in collection: CollectionHandle) -> SequenceSet {
-        catalogView.marks[collection.number]?[remote] ?? SequenceSet()
+        catalog.marks[collection.number]?[remote] ?? SequenceSet()
     }
 
-    private func saveMarks(
+    private func save(
         _ before: SequenceSet,
         _ after: SequenceSet,
         of remote: Int,
@@ -94,11 +97,11 @@ extension StoreWriteTransaction {
             insert.bind(4, Int64(clamping: range.upperBound))
             try insert.run()
         }
-        replaceCatalog { $0.marks[collection.number, default: [:]][remote] = after }
+        transaction.replaceCatalog { $0.marks[collection.number, default: [:]][remote] = after }
     }
 
     /// The marks of every collection, by its number.
-    static func loadMarks(_ db: Database) throws -> [Int64: MarkRanges] {
+    static func load(_ db: Database) throws -> [Int64: MarkRanges] {
         var marks: [Int64: MarkRanges] = [:]
         // A database of an earlier version may be open for reading only.
         guard try Schema.hasTable("mark_ranges", in: db) else { return marks }

@@ -6,10 +6,12 @@ import LoveseatModel
 /// A document that is created again after a purge replaces the purged one, which peers may still have. Otherwise their
 /// revision, which is often the higher one, would come back (docs/decisions/0001). A database that never had a peer
 /// remembers nothing.
-extension StoreWriteTransaction {
-    static let purgesPrefix = "purged/"
+struct PurgeTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
+    private static let prefix = "purged/"
     /// The maximum number of entries; beyond it, the oldest is forgotten.
-    private static let purgesKept = 10_000
+    private static let maximumKept = 10_000
 
     /// A revision that was purged, and the first one of its line.
     struct PurgedRevision: Hashable {
@@ -18,7 +20,7 @@ extension StoreWriteTransaction {
     }
 
     /// Whether any purge is remembered.
-    static func remembersPurges(_ database: GRDB.Database) throws -> Bool {
+    static func remembersAny(_ database: GRDB.Database) throws -> Bool {
         try Bool.fetchOne(
             database.cachedStatement(
                 sql:
@@ -28,11 +30,11 @@ extension StoreWriteTransaction {
     }
 
     /// Remembers the live versions of a document that is about to be purged, and those that were closed for it.
-    func rememberPurge(of id: String, in collection: CollectionHandle) throws {
+    func remember(_ id: String, in collection: CollectionHandle) throws {
         let peers = "SELECT EXISTS (SELECT 1 FROM remotes) OR EXISTS (SELECT 1 FROM peer_checkpoints)"
         // No peer may have the document, or it may not be here.
         guard try Bool.fetchOne(database.cachedStatement(sql: peers)) == true,
-            let record = try record(id, in: collection)
+            let record = try transaction.record(id, in: collection)
         else { return }
         let tree = try record.tree()
         // An original that is not here is given up by its name. Only a revision that is here can be continued.
@@ -42,8 +44,8 @@ extension StoreWriteTransaction {
         }.map { PurgedRevision(original: $0, origin: tree.line($0).last ?? $0) }
         if revisions.isEmpty { return }
         revisions += tree.closed.sorted(by: >).map { PurgedRevision(original: $0, origin: $0) }
-        try saveLocalCheckpoint(
-            Self.purgeID(id, collection),
+        try transaction.checkpointTables.saveLocalCheckpoint(
+            Self.key(id, collection),
             JSONText(
                 canonical: .array(
                     revisions.prefix(RevisionTree.closedLinesKept).map {
@@ -52,15 +54,15 @@ extension StoreWriteTransaction {
                 )
             )
         )
-        if database.lastInsertedRowID % 64 == 0 { try forgetOldPurges() }
-        notePurges()
+        if database.lastInsertedRowID % 64 == 0 { try forgetOld() }
+        if !catalog.remembersPurges { transaction.replaceCatalog { $0.remembersPurges = true } }
     }
 
     /// Returns and forgets the purged revisions of a document that is stored again.
-    func removePurge(of id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
-        let key = Self.purgeID(id, collection)
-        guard let text = try localCheckpoint(key) else { return [] }
-        try removeLocalCheckpoint(key)
+    func remove(_ id: String, in collection: CollectionHandle) throws -> [PurgedRevision] {
+        let key = Self.key(id, collection)
+        guard let text = try transaction.localCheckpoint(key) else { return [] }
+        try transaction.checkpointTables.removeLocalCheckpoint(key)
         return JSONElement(text).items.compactMap { pair in
             guard let original = pair[0]?.string.flatMap({ RevisionID($0) }),
                 let origin = pair[1]?.string.flatMap({ RevisionID($0) })
@@ -69,45 +71,48 @@ extension StoreWriteTransaction {
         }
     }
 
-    static func forgetPurges(in collection: CollectionHandle, _ database: GRDB.Database) throws {
+    static func forget(in collection: CollectionHandle, _ database: GRDB.Database) throws {
         try database.cachedStatement(sql: "DELETE FROM local_checkpoints WHERE id >= ?1 AND id < ?2").execute(
-            arguments: ["\(purgesPrefix)\(collection.number)/", "\(purgesPrefix)\(collection.number)0"])
+            arguments: ["\(prefix)\(collection.number)/", "\(prefix)\(collection.number)0"])
     }
 
-    private static func purgeID(_ id: String, _ collection: CollectionHandle) -> String {
+    private static func key(_ id: String, _ collection: CollectionHandle) -> String {
         let hash = Hashing.sha256(Array(id.utf8)).prefix(16).hexadecimalText
-        return "\(purgesPrefix)\(collection.number)/\(hash)"
+        return "\(prefix)\(collection.number)/\(hash)"
     }
 
-    private func forgetOldPurges() throws {
+    private func forgetOld() throws {
         let all = "FROM local_checkpoints WHERE id >= 'purged/' AND id < 'purged0'"
         try database.cachedStatement(
             sql: """
                 DELETE FROM local_checkpoints WHERE rowid IN (SELECT rowid \(all) ORDER BY rowid \
                 LIMIT max(0, (SELECT count(*) \(all)) - ?))
                 """
-        ).execute(arguments: [Self.purgesKept])
+        ).execute(arguments: [Self.maximumKept])
     }
-}
 
-extension StoreWriteTransaction {
     /// Stores the first revision of a document that was purged here; nil if it was not.
     ///
     /// `flags`: of the body.
-    func insertOverPurge(
+    func insertAnew(
         _ id: String,
         in collection: CollectionHandle,
         flags: RowFlags,
         body: JSONText
     ) throws -> (revision: RevisionID, sequence: UInt64)? {
-        guard catalogView.remembersPurges else { return nil }
-        let purged = try removePurge(of: id, in: collection)
+        guard catalog.remembersPurges else { return nil }
+        let purged = try remove(id, in: collection)
         if purged.isEmpty { return nil }
         var tree = RevisionTree()
-        let revision = try tree.makeAnew(over: purged, flags: flags.treeFlags, body: body, by: treePolicy) {
-            try Self.revisionID(parent: $0, isDeleted: false, body: body)
+        let revision = try tree.makeAnew(
+            over: purged,
+            flags: flags.treeFlags,
+            body: body,
+            by: transaction.treePolicy
+        ) {
+            try BodyDigest.revisionID(parent: $0, isDeleted: false, body: body)
         }
-        return (revision, try store(tree, over: nil, id: id, in: collection))
+        return (revision, try transaction.documentTable.store(tree, over: nil, id: id, in: collection))
     }
 }
 
@@ -117,7 +122,7 @@ extension RevisionTree {
     /// `name`: names the revision over a parent. A document that begins with the same content as the purged one continues where that one
     /// ended.
     mutating func makeAnew(
-        over purged: [StoreWriteTransaction.PurgedRevision],
+        over purged: [PurgeTable.PurgedRevision],
         flags: Flags,
         body: JSONText,
         by policy: TreePolicy,

@@ -3,18 +3,20 @@ import LoveseatModel
 
 /// The contents of replaced revisions, in databases that peers of CouchDB's wire use: CouchDB serves them until a compaction
 /// (docs/decisions/0009).
-extension StoreWriteTransaction {
+package struct ReplacedTable: WrittenTable {
+    let transaction: StoreWriteTransaction
+
     /// The maximum size of the contents that are kept of one document, in bytes, apart from the last few.
-    package static let replacedBytes = 1 << 20
+    package static let maximumBytes = 1 << 20
     /// How often contents are trimmed: at one in so many edits, and at each edit whose content is larger than this.
     private static let trimming: (edits: UInt64, bytes: Int) = (16, 16 << 10)
 
     /// Keeps the earlier contents of a document that its row does not keep.
-    func keepReplaced(of record: DocumentRecord, by tree: RevisionTree, in collection: CollectionHandle)
+    func keep(of record: DocumentRecord, by tree: RevisionTree, in collection: CollectionHandle)
         throws
     {
         // Most databases have no peers of CouchDB's wire, and keep nothing.
-        guard let limit = catalogView.revisionLimit else { return }
+        guard let limit = catalog.revisionLimit else { return }
         var largest = 0
         func keepIfReplaced(_ body: JSONText?, _ id: RevisionID) throws {
             // The row may keep the content itself, or have forgotten the revision.
@@ -23,7 +25,7 @@ extension StoreWriteTransaction {
             largest = max(largest, body.bytes.count)
         }
         try keepIfReplaced(record.body, record.revision)
-        if record.encodedTree != nil, treePolicy.ancestorBodiesKept > 0 || !tree.isLine {
+        if record.encodedTree != nil, transaction.treePolicy.ancestorBodiesKept > 0 || !tree.isLine {
             for node in try record.tree().nodes.values where node.id != record.revision {
                 try keepIfReplaced(node.body, node.id)
             }
@@ -38,12 +40,12 @@ extension StoreWriteTransaction {
             ).execute(arguments: [collection.number, record.id, oldest])
         }
         // If a line keeps only small ones, they are not too much.
-        if tree.isLine, largest <= Self.replacedBytes / max(limit, 1) { return }
-        try trimReplaced(of: record.id, in: collection)
+        if tree.isLine, largest <= Self.maximumBytes / max(limit, 1) { return }
+        try trim(of: record.id, in: collection)
     }
 
     /// Removes the oldest contents, so that the rest is not too much.
-    private func trimReplaced(of id: String, in collection: CollectionHandle) throws {
+    private func trim(of id: String, in collection: CollectionHandle) throws {
         let sql = """
             DELETE FROM replaced WHERE collection = ?1 AND doc_id = ?2 AND generation <= (
                 SELECT max(generation) FROM (
@@ -53,7 +55,7 @@ extension StoreWriteTransaction {
             )
             """
         try database.cachedStatement(sql: sql).execute(
-            arguments: [collection.number, id, Self.replacedBytes]
+            arguments: [collection.number, id, Self.maximumBytes]
         )
     }
 
@@ -67,24 +69,24 @@ extension StoreWriteTransaction {
     )
         throws
     {
-        guard catalogView.revisionLimit != nil, let node = tree.node(revision), node.body == nil else {
+        guard catalog.revisionLimit != nil, let node = tree.node(revision), node.body == nil else {
             return
         }
         try keep(body, of: revision, id, collection)
-        try trimReplaced(of: id, in: collection)
+        try trim(of: id, in: collection)
     }
 
     /// Throws if a replaced revision arrives with other content than it had, if that is still here.
     ///
     /// - Throws: ``OtherContent``.
-    func compareReplaced(
+    func compare(
         _ arrived: RevisionTree.Node,
         with tree: RevisionTree,
         _ id: String,
         _ collection: CollectionHandle
     ) throws {
         // Most revisions that arrive were not replaced here, or nothing is kept of them.
-        guard catalogView.revisionLimit != nil, let body = arrived.body, !arrived.isDeleted,
+        guard catalog.revisionLimit != nil, let body = arrived.body, !arrived.isDeleted,
             let node = tree.node(arrived.id), node.body == nil, !node.isDeleted
         else { return }
         let statement = try RawStatement(
@@ -97,14 +99,14 @@ extension StoreWriteTransaction {
         statement.bind(3, Int64(arrived.id.generation))
         statement.bind(4, arrived.id.text)
         // The content may not be kept any more, or be damaged.
-        guard try statement.step(), let known = Self.replacedBody(statement.bytes(0)) else { return }
+        guard try statement.step(), let known = Self.content(of: statement.bytes(0)) else { return }
         guard known.saysTheSame(as: body) else { throw OtherContent(revision: arrived.id) }
     }
 
     private func keep(_ body: JSONText, of revision: RevisionID, _ id: String, _ collection: CollectionHandle)
         throws
     {
-        if body.bytes.count > Self.replacedBytes { return }
+        if body.bytes.count > Self.maximumBytes { return }
         let statement = try RawStatement(
             """
             INSERT OR IGNORE INTO replaced (collection, doc_id, generation, revision, length, body)
@@ -121,10 +123,21 @@ extension StoreWriteTransaction {
         try statement.run()
     }
 
+    /// Forgets the contents of a document's replaced revisions.
+    func forget(_ id: String, in collection: CollectionHandle) throws {
+        try remove(id, from: "replaced", in: collection)
+    }
+
     /// Forgets the contents of the replaced revisions of all documents.
-    func forgetReplaced() throws {
-        if catalogView.revisionLimit == nil { return }
+    func forgetAll() throws {
+        if catalog.revisionLimit == nil { return }
         try database.execute(sql: "DELETE FROM replaced")
+    }
+
+    /// The content of a row, which is read back as it was written; nil if it is damaged.
+    fileprivate static func content(of bytes: [UInt8]) -> JSONText? {
+        let text = JSONText(trusted: bytes)
+        return text.storedObject == nil ? nil : text
     }
 }
 
@@ -147,7 +160,7 @@ extension StoreReadTransaction {
         while try statement.step() {
             // Damaged text is not content.
             guard let id = RevisionID(statement.string(0)),
-                let body = Self.replacedBody(statement.bytes(1))
+                let body = ReplacedTable.content(of: statement.bytes(1))
             else { continue }
             tree.putBack(body, of: id)
         }
@@ -156,12 +169,6 @@ extension StoreReadTransaction {
 
     /// Whether the table is there: a database that is opened for reading only may be older.
     private var hasReplaced: Bool { get throws { try Schema.hasTable("replaced", in: database) } }
-
-    /// The content of a row, which is read back as it was written; nil if it is damaged.
-    fileprivate static func replacedBody(_ bytes: [UInt8]) -> JSONText? {
-        let text = JSONText(trusted: bytes)
-        return text.storedObject == nil ? nil : text
-    }
 
     /// A sentence for each content of a replaced revision that is damaged, or belongs to no document.
     func problemsOfReplaced() throws -> [String] {
@@ -181,7 +188,9 @@ extension StoreReadTransaction {
             while try statement.step() {
                 let place =
                     "\(collection.name)/\(statement.string(0)): the content of replaced revision \(statement.string(1))"
-                if Self.replacedBody(statement.bytes(2)) == nil { problems.append("\(place) is damaged") }
+                if ReplacedTable.content(of: statement.bytes(2)) == nil {
+                    problems.append("\(place) is damaged")
+                }
                 if statement.int(3) == 0 { problems.append("\(place) is of no document") }
             }
         }

@@ -306,7 +306,7 @@ extension DocumentStore {
             guard options.isReadOnly else { return latest }
             // Another process may push.
             var latest = latest
-            latest.marks = try StoreWriteTransaction.loadMarks(db)
+            latest.marks = try MarkTable.load(db)
             return latest
         }
         // A collection was created or deleted since, perhaps by another process.

@@ -1,5 +1,16 @@
 package import LoveseatModel
 
+/// A revision with its history, newest first, as a peer of CouchDB's wire sent it.
+package struct ReceivedBranch: Sendable {
+    let history: [RevisionID]
+    let body: JSONText
+    let isDeleted: Bool
+
+    package init(history: [RevisionID], body: JSONText, isDeleted: Bool) {
+        (self.history, self.body, self.isDeleted) = (history, body, isDeleted)
+    }
+}
+
 /// Writes of peers that use CouchDB's wire.
 extension StoreWriteTransaction {
     /// The refusals of an edit by a peer of CouchDB's wire.
@@ -36,9 +47,9 @@ extension StoreWriteTransaction {
         if history.count == 1 {
             // Most often it is new.
             if catalog.remembersPurges, try record(id, in: collection) == nil {
-                _ = try removePurge(of: id, in: collection)
+                _ = try purgeTable.remove(id, in: collection)
             }
-            let sequence = try insertRow(
+            let sequence = try documentTable.insertRow(
                 id,
                 in: collection,
                 revision: revision,
@@ -52,20 +63,22 @@ extension StoreWriteTransaction {
             if sequence != nil { return true }
         }
         let record = try record(id, in: collection)
-        if record == nil, catalog.remembersPurges { _ = try removePurge(of: id, in: collection) }
+        if record == nil, catalog.remembersPurges { _ = try purgeTable.remove(id, in: collection) }
         let arrived = RevisionTree.Node(id: revision, parent: nil, flags: flags.treeFlags, body: body)
-        if let record, record.revision == revision, history.count == 1, !Self.differ(record.node, arrived) {
+        if let record, record.revision == revision, history.count == 1, !record.node.differs(from: arrived) {
             return false
         }
-        var tree = try record.map { try wholeTree(of: $0, for: [history], in: collection) } ?? RevisionTree()
+        var tree =
+            try record.map { try ancestorTable.wholeTree(of: $0, for: [history], in: collection) }
+            ?? RevisionTree()
         let isMended = try compare(arrived, with: &tree, id, collection)
         let isNews =
             try close(history, in: &tree)
             || tree.insertBranch(history, flags: flags.treeFlags, body: body, by: treePolicy)
         if Self.isClosing(history) { tree.closeTombstone(revision) }
-        try keepLate(body, of: revision, in: tree, id, collection)
+        try replacedTable.keepLate(body, of: revision, in: tree, id, collection)
         guard isNews || isMended else { return false }
-        try store(tree, over: record, id: id, in: collection)
+        try documentTable.store(tree, over: record, id: id, in: collection)
         return true
     }
 
@@ -79,8 +92,8 @@ extension StoreWriteTransaction {
         _ id: String,
         _ collection: CollectionHandle
     ) throws -> Bool {
-        try compareReplaced(arrived, with: tree, id, collection)
-        return try Self.compare([arrived], with: &tree)
+        try replacedTable.compare(arrived, with: tree, id, collection)
+        return try tree.compare([arrived])
     }
 
     /// Closes a leaf that has only lost here, if a peer shows with a tombstone that it gave the leaf up. Otherwise the leaf would come back
@@ -92,18 +105,7 @@ extension StoreWriteTransaction {
     }
 
     private static func isClosing(_ history: [RevisionID]) -> Bool {
-        history.count > 1 && history[0] == closingTombstone(over: history[1])
-    }
-
-    /// A revision with its history, newest first, as a peer of CouchDB's wire sent it.
-    package struct ReceivedBranch: Sendable {
-        let history: [RevisionID]
-        let body: JSONText
-        let isDeleted: Bool
-
-        package init(history: [RevisionID], body: JSONText, isDeleted: Bool) {
-            (self.history, self.body, self.isDeleted) = (history, body, isDeleted)
-        }
+        history.count > 1 && history[0] == BodyDigest.closingTombstone(over: history[1])
     }
 
     /// Stores revisions of one document, each as ``insertBranch(_:of:in:body:isDeleted:)`` does. Reads and writes the document once, however
@@ -125,7 +127,7 @@ extension StoreWriteTransaction {
         else {
             return results + (try rest.map { try inserted($0, of: id, in: collection) })
         }
-        var tree = try wholeTree(of: record, for: rest.map(\.history), in: collection)
+        var tree = try ancestorTable.wholeTree(of: record, for: rest.map(\.history), in: collection)
         let before = tree
         var accepted: [RevisionTree.Branch] = []
         var refusals: [Int: OtherContent] = [:]
@@ -156,8 +158,8 @@ extension StoreWriteTransaction {
         // Refused revisions have changed nothing, and are among the results.
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
             let current = tree.current
-            verifyNewBodies(&tree, besides: current, since: before)
-            try store(tree, current: current, over: record, in: collection)
+            documentTable.verifyNewBodies(&tree, besides: current, since: before)
+            try documentTable.store(tree, current: current, over: record, in: collection)
         }
         for index in 0..<rest.count {
             if let refusal = refusals[index] {
@@ -171,7 +173,7 @@ extension StoreWriteTransaction {
         for (branch, result) in zip(rest, results.dropFirst()) {
             // The content of a refused revision is not the content of the revision that it names.
             guard case .success = result, let revision = branch.history.first else { continue }
-            try keepLate(branch.body, of: revision, in: tree, id, collection)
+            try replacedTable.keepLate(branch.body, of: revision, in: tree, id, collection)
         }
         return results
     }
@@ -212,14 +214,14 @@ extension StoreWriteTransaction {
             guard parent == nil else { throw EditRefusal.conflict }
             let flags = rowFlags(of: body, isDeleted: isDeleted)
             if isDeleted {
-                if catalog.remembersPurges { _ = try removePurge(of: id, in: collection) }
-            } else if let made = try insertOverPurge(id, in: collection, flags: flags, body: body) {
+                if catalog.remembersPurges { _ = try purgeTable.remove(id, in: collection) }
+            } else if let made = try purgeTable.insertAnew(id, in: collection, flags: flags, body: body) {
                 return made.revision
             }
             var tree = RevisionTree()
-            let revision = try Self.revisionID(parent: nil, isDeleted: isDeleted, body: body)
+            let revision = try BodyDigest.revisionID(parent: nil, isDeleted: isDeleted, body: body)
             tree.insertLocal(revision, parent: nil, flags: flags.treeFlags, body: body, by: treePolicy)
-            try store(tree, over: nil, id: id, in: collection)
+            try documentTable.store(tree, over: nil, id: id, in: collection)
             return revision
         }
         let branches = try DocumentBranches(of: record)
@@ -231,7 +233,7 @@ extension StoreWriteTransaction {
             throw EditRefusal.conflict
         }
         let base = parent ?? record.revision
-        let revision = try Self.revisionID(parent: base, isDeleted: isDeleted, body: body)
+        let revision = try BodyDigest.revisionID(parent: base, isDeleted: isDeleted, body: body)
         var tree = try record.tree()
         tree.insertEdit(
             revision,
@@ -240,7 +242,7 @@ extension StoreWriteTransaction {
             body: body,
             by: treePolicy
         )
-        try store(tree, over: record, in: collection)
+        try documentTable.store(tree, over: record, in: collection)
         return revision
     }
 
@@ -258,9 +260,9 @@ extension StoreWriteTransaction {
         if tree.isEmpty || tree.current?.body == nil {
             _ = try purge(id, in: collection)
         } else {
-            try store(tree, over: record, in: collection)
+            try documentTable.store(tree, over: record, in: collection)
             // The contents of the purged revisions are removed, too, also those of their ancestors.
-            try forget("replaced", of: id, in: collection)
+            try replacedTable.forget(id, in: collection)
         }
         return revisions.filter(removed.contains)
     }

@@ -5,14 +5,15 @@ extension StoreWriteTransaction {
     /// `isWanted`: whether the user purges it; false if a peer takes it away.
     package func purge(_ id: String, in collection: CollectionHandle, isWanted: Bool = true) throws -> Bool {
         try requireOpen(collection)
-        if isWanted { try rememberPurge(of: id, in: collection) }
+        if isWanted { try purgeTable.remember(id, in: collection) }
         let statement = try RawStatement(
             "DELETE FROM \"\(collection.table)\" WHERE doc_id = ?1",
             in: database
         )
         statement.bind(1, id)
         guard try statement.run() > 0 else { return false }
-        try forget("ancestors", "replaced", of: id, in: collection)
+        try ancestorTable.forget(id, in: collection)
+        try replacedTable.forget(id, in: collection)
         try saveLastSequence(of: collection)
         recordChange(of: id, in: collection)
         return true

@@ -14,13 +14,13 @@ extension StoreWriteTransaction {
         try requireOpen(collection)
         // A document that comes back is no longer purged.
         if catalogView.remembersPurges, try record(incoming.documentID, in: collection) == nil {
-            _ = try removePurge(of: incoming.documentID, in: collection)
+            _ = try purgeTable.remove(incoming.documentID, in: collection)
         }
         let flags = rowFlags(of: incoming.body, isDeleted: incoming.isDeleted)
         if incoming.history.count == 1, let id = incoming.history.first, incoming.origin == nil,
             incoming.knowledge == nil
         {
-            let sequence = try insertRow(
+            let sequence = try documentTable.insertRow(
                 incoming.documentID,
                 in: collection,
                 revision: id,
@@ -42,7 +42,7 @@ extension StoreWriteTransaction {
         var isMended = false
         if let id = incoming.history.first, incoming.knowledge != nil || tree.contains(id) {
             let head = RevisionTree.Node(id: id, parent: nil, flags: flags.treeFlags, body: incoming.body)
-            isMended = try Self.compare([head] + (incoming.knowledge?.nodes ?? []), with: &tree)
+            isMended = try tree.compare([head] + (incoming.knowledge?.nodes ?? []))
         }
         var arrival = RevisionTree.Arrival(
             history: incoming.history,
@@ -65,10 +65,10 @@ extension StoreWriteTransaction {
         {
             // Knowledge that is old here was new to the sender, or the sender has forgotten it: it is offered again.
             tree.forgetRemote(remote)
-            verifyNewBodies(&tree, besides: current, since: before)
-            try store(tree, current: current, over: record, in: collection)
+            documentTable.verifyNewBodies(&tree, besides: current, since: before)
+            try documentTable.store(tree, current: current, over: record, in: collection)
         } else {
-            try replace(
+            try documentTable.replace(
                 before,
                 with: &tree,
                 current: current,
@@ -96,7 +96,7 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection) else { return nil }
         var tree = try record.tree()
         let before = tree
-        let isMended = try Self.compare(knowledge.nodes, with: &tree)
+        let isMended = try tree.compare(knowledge.nodes)
         let agrees = try tree.merge(
             knowledge,
             current: current,
@@ -104,60 +104,15 @@ extension StoreWriteTransaction {
             pulls: pulls,
             by: treePolicy
         )
-        try replace(before, with: &tree, over: record, id: id, in: collection, isMended: isMended)
+        try documentTable.replace(
+            before,
+            with: &tree,
+            over: record,
+            id: id,
+            in: collection,
+            isMended: isMended
+        )
         return agrees
-    }
-
-    /// Stores a changed tree. It gets a new sequence if another revision became current, if there is more knowledge than before, which
-    /// other databases have to get, or if the current revision has to be offered to the remote again.
-    ///
-    /// `current`: the tree's current revision, if that is known already. `isMended`: whether damaged content was replaced.
-    private func replace(
-        _ before: RevisionTree,
-        with tree: inout RevisionTree,
-        current known: RevisionTree.Node? = nil,
-        over record: DocumentRecord?,
-        id: String,
-        in collection: CollectionHandle,
-        isMended: Bool = false
-    ) throws {
-        if tree == before { return }
-        let current = known ?? tree.current
-        verifyNewBodies(&tree, besides: current, since: before)
-        guard let record else {
-            try store(tree, current: current, over: nil, id: id, in: collection)
-            return
-        }
-        // A remote that had the current revision, and has something older now, is offered it again.
-        let isContradicted = tree.remotes.contains { remote, mark in
-            guard before.remotes[remote] != mark else { return false }
-            return tree.isContradicted(by: remote)
-                || (before.agreesInContent(with: remote) && !tree.hasCurrent(remote))
-        }
-        let isSettled = record.hasConflicts && tree.pending.isEmpty
-        let isChanged = current?.id != record.revision || isMended || isSettled
-        // Peers of CouchDB's wire are shown a leaf when its content is here.
-        if isChanged || isContradicted || tree.hasMoreKnowledge(than: before) || tree.completes(before) {
-            try store(tree, current: current, over: record, in: collection)
-        } else {
-            try write(tree, current: current, over: record, in: collection, sequence: record.sequence)
-        }
-    }
-
-    /// Records which arrived bodies, other than the current one, are those from which their revisions were made.
-    func verifyNewBodies(
-        _ tree: inout RevisionTree,
-        besides current: RevisionTree.Node?,
-        since before: RevisionTree
-    ) {
-        if tree.isLine { return }
-        let verified = tree.nodes.values.filter { node in
-            guard let body = node.body, node.id != current?.id,
-                before.isEmpty || before.node(node.id)?.body == nil
-            else { return false }
-            return BodyDigest.matches(node.id, parent: node.parent, isDeleted: node.isDeleted, body: body)
-        }.map { $0.id }
-        for id in verified { tree.noteVerified(id) }
     }
 
     /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote contradicts the current
@@ -196,7 +151,7 @@ extension StoreWriteTransaction {
         if record.revision == revision, tree.remotes[remote] == nil {
             // No other change follows, and no other knowledge changes.
             tree.recordMark(of: remote, at: revision)
-            return try write(
+            return try documentTable.write(
                 tree,
                 over: record,
                 in: collection,
@@ -209,7 +164,7 @@ extension StoreWriteTransaction {
         case .loveseat where tree.hasFallenBack(remote, to: revision),
             .hub where !mayBeOld && tree.hasFallenBack(remote, to: revision):
             // The remote is offered the knowledge that it lacks.
-            try store(tree, over: record, in: collection)
+            try documentTable.store(tree, over: record, in: collection)
             return
         case .hub:
             tree = before
@@ -218,7 +173,7 @@ extension StoreWriteTransaction {
         case .client, nil: tree.recordMark(of: remote, at: revision)
         }
         tree.prune(by: treePolicy)
-        try replace(before, with: &tree, over: record, id: id, in: collection)
+        try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
     /// Records a hub's revision, while the current one is being offered to it. It comes from the hub's answer, so an older one is not late:
@@ -237,10 +192,10 @@ extension StoreWriteTransaction {
             tree.prune(by: treePolicy)
         }
         guard tree.current?.id == record.revision else {
-            try replace(before, with: &tree, over: record, id: id, in: collection)
+            try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
             return true
         }
-        try write(tree, over: record, in: collection, sequence: record.sequence)
+        try documentTable.write(tree, over: record, in: collection, sequence: record.sequence)
         return false
     }
 
@@ -251,7 +206,7 @@ extension StoreWriteTransaction {
         var tree = try record.tree()
         if tree.remotes[remote] == nil { return }
         tree.forgetRemote(remote)
-        try write(tree, over: record, in: collection, sequence: record.sequence)
+        try documentTable.write(tree, over: record, in: collection, sequence: record.sequence)
     }
 
     // MARK: Copies for hubs
@@ -275,6 +230,6 @@ extension StoreWriteTransaction {
             remote: remote,
             by: treePolicy
         )
-        try replace(before, with: &tree, over: record, id: id, in: collection)
+        try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
     }
 }

@@ -39,7 +39,7 @@ package struct ArchivedRevisions: Sendable {
         var tree = RevisionTree(
             encoded: encodedTree,
             currentBody: body,
-            closing: StoreWriteTransaction.closingTombstone
+            closing: BodyDigest.closingTombstone
         )
         for remote in (tree?.remotes ?? [:]).keys { tree?.forgetRemote(remote) }
         guard let tree, let current = tree.current, current.id == revision, current.isDeleted == isDeleted,
@@ -77,8 +77,8 @@ extension StoreWriteTransaction {
             if let body = node.body { _ = rowFlags(of: body, isDeleted: node.isDeleted) }
         }
         guard let record = try record(id, in: collection) else {
-            if catalogView.remembersPurges { _ = try removePurge(of: id, in: collection) }
-            try store(tree, over: nil, id: id, in: collection)
+            if catalogView.remembersPurges { _ = try purgeTable.remove(id, in: collection) }
+            try documentTable.store(tree, over: nil, id: id, in: collection)
             return true
         }
         if record.revision == archived.revision, record.body == body {

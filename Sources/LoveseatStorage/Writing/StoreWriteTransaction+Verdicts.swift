@@ -17,7 +17,7 @@ extension StoreWriteTransaction {
         var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
         try tree.resolve(remote, verdict, from: peer, by: treePolicy, make: made)
-        try store(tree, over: record, in: collection)
+        try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id
     }
 
@@ -37,7 +37,7 @@ extension StoreWriteTransaction {
         guard live.contains(local), live.contains(remote) else { return false }
         var tree = try record.tree()
         try tree.decide(between: local, and: remote, verdict, from: .loveseat, by: treePolicy, make: made)
-        try store(tree, over: record, in: collection)
+        try documentTable.store(tree, over: record, in: collection)
         return true
     }
 
@@ -60,32 +60,23 @@ extension StoreWriteTransaction {
             make: made
         )
         guard made != nil else { return record.revision }
-        try store(tree, over: record, in: collection)
+        try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id ?? record.revision
     }
 
     /// Makes a revision that a verdict requires.
     private func made(_ draft: RevisionTree.Draft) throws -> RevisionTree.Node {
+        try draft.node(flags: rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags)
+    }
+}
+
+extension RevisionTree.Draft {
+    fileprivate func node(flags: RevisionTree.Flags) throws(LoveseatError) -> RevisionTree.Node {
         // The spelling may differ from peer to peer.
-        let edit = try Self.revisionID(
-            parent: draft.parent,
-            isDeleted: draft.isDeleted,
-            body: draft.body.canonical
-        )
+        let edit = try BodyDigest.revisionID(parent: parent, isDeleted: isDeleted, body: body.canonical)
         let id =
-            draft.givenUp.isEmpty
-            ? edit
-            : VerdictName.id(
-                ofEdit: edit,
-                over: draft.parent,
-                givingUp: draft.givenUp,
-                sha1: Hashing.sha1
-            )
-        return RevisionTree.Node(
-            id: id,
-            parent: draft.parent,
-            flags: rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags,
-            body: draft.body
-        )
+            givenUp.isEmpty
+            ? edit : VerdictName.id(ofEdit: edit, over: parent, givingUp: givenUp, sha1: Hashing.sha1)
+        return RevisionTree.Node(id: id, parent: parent, flags: flags, body: body)
     }
 }

@@ -19,7 +19,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
     /// The collections in which documents were deleted, by their numbers.
-    private var withTombstones: Set<Int64> = []
+    var withTombstones: Set<Int64> = []
     private(set) var commits: [CollectionCommit] = []
     /// Whether a mark for a remote was removed from a document that keeps its sequence.
     var hasWithdrawnMarks = false
@@ -29,6 +29,16 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private var failure: DatabaseError?
 
     var catalog: DocumentStore.Catalog { catalogView }
+
+    var documentTable: DocumentTable { DocumentTable(transaction: self) }
+    var ancestorTable: AncestorTable { AncestorTable(transaction: self) }
+    var replacedTable: ReplacedTable { ReplacedTable(transaction: self) }
+    var deletionTable: DeletionTable { DeletionTable(transaction: self) }
+    var purgeTable: PurgeTable { PurgeTable(transaction: self) }
+    package var markTable: MarkTable { MarkTable(transaction: self) }
+    package var checkpointTables: CheckpointTables { CheckpointTables(transaction: self) }
+    package var grantTable: GrantTable { GrantTable(transaction: self) }
+    package var indexTable: IndexTable { IndexTable(transaction: self) }
 
     init(
         database: Database,
@@ -57,7 +67,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     func finish() throws {
         if let failure { throw failure }
-        if !withTombstones.isEmpty { try noteDeletions(in: withTombstones.sorted()) }
+        if !withTombstones.isEmpty { try deletionTable.note(in: withTombstones.sorted()) }
         commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
             .map {
                 var seen = DocumentSet(minimumCapacity: $0.ids.count)
@@ -84,9 +94,15 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     package func deleteCollection(_ name: CollectionName) throws {
         let handle = catalogView.collections[name]
-        if let handle { try removeIndexes(of: handle) }
+        if let handle { try indexTable.removeAll(of: handle) }
         try replaceCatalog { try CollectionTable.delete(name, in: database, catalog: &$0) }
         if let handle { deleted.append(handle) }
+    }
+
+    /// Sets an entry of the table `info`.
+    package func setInfo(_ key: String, _ value: String) throws {
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)").execute(
+            arguments: [key, value])
     }
 
     package func hasBlob(_ digest: BlobDigest) -> Bool { blobs.contains(digest) }
@@ -106,11 +122,6 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             $0.highestSequence = max($0.highestSequence, last + 1)
         }
         return last + 1
-    }
-
-    /// Records that purges are remembered from now on.
-    func notePurges() {
-        if !catalogView.remembersPurges { replaceCatalog { $0.remembersPurges = true } }
     }
 
     func recordChange(of id: String, in collection: CollectionHandle) {
@@ -162,7 +173,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
         }
         let flags = try flagsOfSaved(body, isDeleted: isDeleted)
-        let revision = try Self.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
+        let revision = try BodyDigest.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try record.tree()
         tree.insertLocal(
             revision,
@@ -171,7 +182,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             body: body,
             by: treePolicy
         )
-        return (revision, try store(tree, over: record, in: collection))
+        return (revision, try documentTable.store(tree, over: record, in: collection))
     }
 
     private func insertNew(
@@ -182,12 +193,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let body = body.keepingAttachments(of: nil)
         let flags = try flagsOfSaved(body, isDeleted: false)
         if catalogView.remembersPurges, try record(id, in: collection) == nil,
-            let made = try insertOverPurge(id, in: collection, flags: flags, body: body)
+            let made = try purgeTable.insertAnew(id, in: collection, flags: flags, body: body)
         {
             return made
         }
-        let revision = try Self.revisionID(parent: nil, isDeleted: false, body: body)
-        let sequence = try insertRow(
+        let revision = try BodyDigest.revisionID(parent: nil, isDeleted: false, body: body)
+        let sequence = try documentTable.insertRow(
             id,
             in: collection,
             revision: revision,
@@ -197,26 +208,6 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             body: body
         )
         return sequence.map { (revision, $0) }
-    }
-
-    /// Returns the ID of a local revision.
-    ///
-    /// - Throws: ``LoveseatError/Code/badRevisionID`` if the parent has the highest possible generation.
-    package static func revisionID(parent: RevisionID?, isDeleted: Bool, body: JSONText) throws(LoveseatError)
-        -> RevisionID
-    {
-        guard parent?.generation != .max else {
-            throw LoveseatError(
-                .badRevisionID,
-                "the document has the highest possible revision: purge it"
-            )
-        }
-        return BodyDigest.name(over: parent, isDeleted: isDeleted, body: body)
-    }
-
-    /// The ID of the tombstone with which format 2 and older closed a branch.
-    package static func closingTombstone(over leaf: RevisionID) -> RevisionID {
-        BodyDigest.name(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 
     func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
@@ -239,161 +230,6 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let references = BlobReference.all(in: body)
         if !references.isEmpty { try blobs.refer(to: references.map(\.digest)) }
         return rowFlags(hasBlobs: !references.isEmpty, isDeleted: false)
-    }
-
-    /// Writes something that reaches the disk with this transaction, even if nothing else does.
-    func noteCompaction() throws {
-        let sql = """
-            INSERT INTO info (key, value) VALUES ('compactions', 1)
-            ON CONFLICT (key) DO UPDATE SET value = value + 1
-            """
-        try database.execute(sql: sql)
-    }
-
-    // MARK: Rows
-
-    /// Inserts a row; nil if the document exists already.
-    func insertRow(
-        _ id: String,
-        in collection: CollectionHandle,
-        revision: RevisionID,
-        flags: RowFlags,
-        synced: Int,
-        tree: [UInt8]?,
-        body: JSONText
-    ) throws -> UInt64? {
-        let last = catalogView.lastSequence[collection.number]
-        let sequence = try nextSequence(collection)
-        let statement = try RawStatement(collection.insertSQL, in: database)
-        statement.bind(1, id)
-        statement.bind(2, Int64(clamping: sequence))
-        statement.bind(3, revision.text)
-        statement.bind(4, flags.rawValue)
-        statement.bind(5, Int64(synced))
-        statement.bind(6, blob: tree)
-        statement.bindText(7, body.bytes)
-        guard try statement.run() > 0 else {
-            replaceCatalog { $0.lastSequence[collection.number] = last }
-            return nil
-        }
-        if flags.contains(.deleted) { withTombstones.insert(collection.number) }
-        recordChange(of: id, in: collection)
-        return sequence
-    }
-
-    @discardableResult
-    func store(
-        _ tree: RevisionTree,
-        current: RevisionTree.Node? = nil,
-        over record: DocumentRecord?,
-        id: String? = nil,
-        in collection: CollectionHandle
-    ) throws -> UInt64 {
-        guard let record else {
-            guard let id, let current = current ?? tree.current else {
-                throw LoveseatError(.assertionFailed, "an empty tree")
-            }
-            let parts = try RowParts(tree, current: current, over: nil)
-            let sequence = try insertRow(
-                id,
-                in: collection,
-                revision: current.id,
-                flags: parts.flags,
-                synced: parts.synced,
-                tree: parts.tree,
-                body: parts.body
-            )
-            guard let sequence else {
-                throw LoveseatError(.assertionFailed, "a row appeared inside a transaction")
-            }
-            try keepAncestors(of: tree, id, current: current.id, in: collection)
-            return sequence
-        }
-        let sequence = try nextSequence(collection)
-        try write(tree, current: current, over: record, in: collection, sequence: sequence)
-        recordChange(of: record.id, in: collection)
-        return sequence
-    }
-
-    /// Replaces a row.
-    ///
-    /// `current`: the tree's current revision, if that is known already. `digest`: the digest of the knowledge, if that is
-    /// unchanged; nil to compute it.
-    func write(
-        _ tree: RevisionTree,
-        current known: RevisionTree.Node? = nil,
-        over record: DocumentRecord,
-        in collection: CollectionHandle,
-        sequence: UInt64,
-        digest: [UInt8]? = nil
-    ) throws {
-        guard let current = known ?? tree.current else {
-            throw LoveseatError(.assertionFailed, "an empty tree")
-        }
-        if sequence == record.sequence { try withdrawMarks(of: record, unlessIn: tree, collection) }
-        let parts = try RowParts(tree, current: current, over: record, digest: digest)
-        let statement = try RawStatement(collection.updateSQL, in: database)
-        statement.bind(1, record.row)
-        statement.bind(2, Int64(clamping: sequence))
-        statement.bind(3, current.id.text)
-        statement.bind(4, parts.flags.rawValue)
-        statement.bind(5, Int64(parts.synced))
-        statement.bind(6, blob: parts.tree)
-        statement.bindText(7, parts.body.bytes)
-        try statement.run()
-        try keepAncestors(of: tree, record.id, current: current.id, in: collection)
-        try keepReplaced(of: record, by: tree, in: collection)
-        if parts.flags.contains(.deleted), sequence != record.sequence {
-            withTombstones.insert(collection.number)
-        }
-    }
-
-    /// The columns of a tree's row.
-    private struct RowParts {
-        let flags: RowFlags
-        let synced: Int
-        let tree: [UInt8]?
-        let body: JSONText
-
-        init(
-            _ tree: RevisionTree,
-            current: RevisionTree.Node,
-            over record: DocumentRecord?,
-            digest: [UInt8]? = nil
-        ) throws {
-            guard let body = current.body else {
-                throw LoveseatError(.assertionFailed, "a current revision without a body")
-            }
-            var flags = RowFlags(rawValue: Int64(current.flags.subtracting([.joint, .yielded]).rawValue))
-            if !tree.pending.isEmpty { flags.insert(.hasConflicts) }
-            if tree.isTold { flags.insert(.branched) }
-            if !tree.putAside.isEmpty || record?.flags.contains(.hasAncestors) == true {
-                flags.insert(.hasAncestors)
-            }
-            // A body that was stored before is not verified again, which would hide damage.
-            let verified =
-                record?.revision == current.id || flags.contains(.verified)
-                ? flags.intersection(.verified)
-                : BodyDigest.flags(
-                    of: current.id,
-                    parent: current.parent,
-                    isDeleted: current.isDeleted,
-                    body: body
-                )
-            flags.formUnion(verified)
-            // The lowest remote that has the current revision is in the row, so that a plain document needs no tree.
-            synced = tree.remotes.filter { $0.value == current.id }.keys.min() ?? 0
-            var rest = tree
-            if synced != 0 { rest.forgetRemote(synced) }
-            self.tree = DocumentRecord.encode(
-                rest,
-                current: current,
-                isTold: flags.contains(.branched),
-                digest: digest
-            )
-            self.flags = flags
-            self.body = body
-        }
     }
 }
 

@@ -85,7 +85,7 @@ final class GatewayLink: @unchecked Sendable {
             store: client.peer.store,
             collections: [collection],
             checkpointIDs: [checkpoint],
-            remote: try client.peer.store.write { try $0.remoteNumber("gateway") },
+            remote: try client.peer.store.write { try $0.checkpointTables.remoteNumber("gateway") },
             rules: [rules],
             nowMilliseconds: self.runtime.unixTime
         )
