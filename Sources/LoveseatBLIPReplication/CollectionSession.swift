@@ -68,7 +68,7 @@ extension ReplicationSession {
 
         /// Whether the changes of both sides were compared.
         mutating func isCompared(pulls: Bool) -> Bool {
-            (!pulls || pull.isCaughtUp) && push?.hasMore != true
+            (!pulls || pull.isCaughtUp) && push?.feed.hasMore != true
         }
 
         mutating func add(to progress: inout ReplicationProgress) {
@@ -81,7 +81,7 @@ extension ReplicationSession {
 
         /// Notes that the peer took a revision, and so will announce it.
         mutating func pushed(_ message: Int) {
-            if let id = push?.inFlight[message]?.id { pull.pushed(id) }
+            if let id = push?.sent.inFlight[message]?.id { pull.pushed(id) }
         }
 
         /// Plans to request again, after a delay, the documents that the peer could not send. Only continuous replications do so.

@@ -98,28 +98,29 @@ extension PushSession {
         if case .offered = document.stage { true } else { false }
     }
 
-    fileprivate var entries: Int { documents.count + inFlight.count }
+    fileprivate var entries: Int { documents.count + sent.inFlight.count }
 
     fileprivate func checkInvariants() {
         if failure != nil { return }
-        let unanswered = inFlight.values.reduce(0) { sum, document in
+        let unanswered = sent.inFlight.values.reduce(0) { sum, document in
             if case .sent(_, let parcel) = document.stage { sum + parcel.bytes } else { .min }
         }
         invariant(
-            unansweredBytes == unanswered,
-            "\(unansweredBytes) bytes are counted of \(inFlight.count) revisions without an answer"
+            sent.unansweredBytes == unanswered,
+            "\(sent.unansweredBytes) bytes are counted of \(sent.inFlight.count) revisions without an answer"
         )
         invariant(
-            transmittingBytes == transmitting.values.reduce(0, +)
-                && transmitting.keys.allSatisfy { inFlight[$0] != nil },
-            "\(transmittingBytes) bytes are counted of \(transmitting.count) revisions in transmission"
+            sent.transmittingBytes == sent.transmitting.values.reduce(0, +)
+                && sent.transmitting.keys.allSatisfy { sent.inFlight[$0] != nil },
+            "\(sent.transmittingBytes) bytes are counted of \(sent.transmitting.count) revisions in transmission"
         )
         invariant(
             queue.allSatisfy { if case .wanted = $0.stage { true } else { false } },
             "a revision is to be sent that the peer does not want"
         )
         invariant(
-            waiting.allSatisfy(Self.isOffered) && lists.values.allSatisfy { $0.allSatisfy(Self.isOffered) },
+            waiting.allSatisfy(Self.isOffered)
+                && lists.documents.values.allSatisfy { $0.allSatisfy(Self.isOffered) },
             "a document is offered whose revision is elsewhere"
         )
         invariant(
@@ -127,11 +128,11 @@ extension PushSession {
             "a document waits for another try that was not forbidden"
         )
         invariant(
-            !isProposing || inFlight.values.allSatisfy { documents[ExactText($0.id)] === $0 },
+            !isProposing || sent.inFlight.values.allSatisfy { documents[ExactText($0.id)] === $0 },
             "a revision is on its way of a document that is done with"
         )
         invariant(
-            inFlight.values.allSatisfy { !completed.contains($0.change.sequence) } || !isProposing,
+            sent.inFlight.values.allSatisfy { !feed.completed.contains($0.change.sequence) } || !isProposing,
             "a sequence counts as done whose revision is not answered"
         )
     }

@@ -157,16 +157,17 @@ extension ReplicationSession {
             if plan.pushes {
                 collections[index].push = PushSession(
                     replica,
-                    collection: index,
-                    wireIndex: wireIndex,
-                    mode: .proposing(pulls: plan.pulls),
+                    PushSession.Setup(
+                        collection: index,
+                        wireIndex: wireIndex,
+                        mode: .proposing(pulls: plan.pulls),
+                        isContinuous: plan.isContinuous,
+                        sendsDeltas: plan.usesDeltas,
+                        tuning: tuning
+                    ),
                     start: checkpoint.start.completed,
-                    isContinuous: plan.isContinuous,
-                    sendsDeltas: plan.usesDeltas,
-                    peer: peerKind,
-                    tuning: tuning
+                    peer: PushTarget(peerKind, takesTreeBlobs: peer.takesTreeBlobs)
                 )
-                collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
             }
         }
     }

@@ -233,19 +233,20 @@ extension ReplicationSession {
             let replica = collections[index].replica
             collections[index].push = PushSession(
                 replica,
-                collection: index,
-                wireIndex: wireIndex(index),
-                mode: .announcing(subscription),
+                PushSession.Setup(
+                    collection: index,
+                    wireIndex: wireIndex(index),
+                    mode: .announcing(subscription),
+                    isContinuous: subscription.isContinuous,
+                    sendsDeltas: usesDeltas,
+                    tuning: tuning
+                ),
                 start: start,
-                isContinuous: subscription.isContinuous,
-                sendsDeltas: usesDeltas,
-                peer: peerKind,
-                tuning: tuning
+                peer: PushTarget(peerKind, takesTreeBlobs: peer.takesTreeBlobs)
             )
-            collections[index].push?.sendsTreeBlobs = peer.takesTreeBlobs
             // Later deletions are announced: the peer may have the document by then.
             if subscription.activeOnly || (subscription.lateActiveOnly && extensions != nil) {
-                collections[index].push?.tombstonesSkipped = replica.lastSequence
+                collections[index].push?.feed.tombstonesSkipped = replica.lastSequence
             }
             findLosses(index)
         } catch { refuse(message, number, error) }
@@ -262,8 +263,8 @@ extension ReplicationSession {
             collections[index].push = nil
             effects.append(
                 .cancel(
-                    push.lists.keys.map { .changes(collection: index, list: $0) }
-                        + push.inFlight.keys.map { .revision(collection: index, number: $0) }
+                    push.lists.documents.keys.map { .changes(collection: index, list: $0) }
+                        + push.sent.inFlight.keys.map { .revision(collection: index, number: $0) }
                 )
             )
         }
@@ -277,7 +278,7 @@ extension ReplicationSession {
             push.subscription?.wantsRevocations == true
         else { return }
         effects.ask { try collections[index].replica.noteLosses() }
-        if push.isContinuous { collections[index].push?.hasMore = true }
+        if push.isContinuous { collections[index].push?.feed.hasMore = true }
     }
 
     // MARK: Checkpoints

@@ -37,8 +37,8 @@ extension ReplicationSession.CollectionSession {
         reading left: inout Int
     ) {
         // A peer may not have subscribed, and a push may have read all of the feed.
-        guard let push, push.hasMore else { return }
-        var since = push.lastRead
+        guard let push, push.feed.hasMore else { return }
+        var since = push.feed.lastRead
         while left > 0 {
             let query = push.query(since: since, limit: min(left, 1_000))
             // If a change cannot be read now, the session ends when it is this change's turn.
@@ -59,7 +59,8 @@ extension PushSession {
     fileprivate var underWay: [Outgoing] {
         let all =
             isProposing
-            ? Array(documents.values) : waiting + lists.values.flatMap(\.self) + queue + inFlight.values
+            ? Array(documents.values)
+            : waiting + lists.documents.values.flatMap(\.self) + queue + sent.inFlight.values
         return all.sorted { $0.change.sequence < $1.change.sequence }
     }
 }

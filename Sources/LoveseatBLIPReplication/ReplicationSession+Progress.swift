@@ -35,7 +35,7 @@ extension ReplicationSession {
         forTouched { session, index in
             if goesOn, session.collections[index].mayHaveMoreToPush, !session.isBusy(index) {
                 session.collections[index].mayHaveMoreToPush = false
-                session.collections[index].push?.hasMore = true
+                session.collections[index].push?.feed.hasMore = true
                 session.collections[index].pumpPush(&session.effects)
             }
             if mayFetch, !session.isBusy(index) { session.fetchMissed(index) }

@@ -210,7 +210,7 @@ package struct ReplicationSession {
             guard session.phase == .running, session.collections.indices.contains(index) else { return }
             // A peer may not have subscribed, and a push of one pass does not follow the feed.
             guard let push = session.collections[index].push, push.isContinuous else { return }
-            session.collections[index].push?.hasMore = true
+            session.collections[index].push?.feed.hasMore = true
         }
     }
 

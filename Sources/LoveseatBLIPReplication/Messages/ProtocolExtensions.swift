@@ -73,8 +73,8 @@ extension ReplicationSession {
         for index in collections.indices {
             collections[index].pull.resumesBlobs = extensions.resumesBlobs
             collections[index].pull.peer = kind
-            collections[index].push?.peer = kind
-            collections[index].push?.sendsTreeBlobs = extensions.takesTreeBlobs
+            collections[index].push?.peer.kind = kind
+            collections[index].push?.peer.takesTreeBlobs = extensions.takesTreeBlobs
         }
     }
 

@@ -10,7 +10,7 @@ extension PushSession {
         isDocument: Bool = false,
         _ effects: inout SessionEffects
     ) {
-        completed.insert(document.change.sequence)
+        feed.completed.insert(document.change.sequence)
         progress.finish(document.change.bodySize, isDocument: isDocument)
         if let synced { mark(document.change, synced, &effects) }
         documents[ExactText(document.id)] = nil
@@ -43,12 +43,16 @@ extension PushSession {
 
     /// Finishes a change that does not go on, since a newer one takes its place.
     mutating func replace(_ document: Outgoing) {
-        if document.isParked { complete(document.change) } else { completed.insert(document.change.sequence) }
+        if document.isParked {
+            complete(document.change)
+        } else {
+            feed.completed.insert(document.change.sequence)
+        }
     }
 
     /// Finishes a change that is not on its way.
     mutating func complete(_ change: LocalChange) {
-        completed.insert(change.sequence)
+        feed.completed.insert(change.sequence)
         progress.finish(change.bodySize, isDocument: false)
     }
 
@@ -78,7 +82,7 @@ extension PushSession {
     func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
         if !isProposing, error == nil || error?.code == .httpForbidden { return }
         let event = DocumentEvent(
-            collection: collection,
+            collection: setup.collection,
             documentID: change.documentID,
             isPush: true,
             isDeleted: change.isDeleted,

@@ -6,24 +6,19 @@ import LoveseatReplication
 /// Sends the revisions that the peer wants, and handles the answers (replication.md §9).
 extension PushSession {
     /// How many revisions may be sent now. They are a few at a time, since each read is a transaction.
-    private var sendingRoom: Int { min(tuning.revisionsTransmitting - transmitting.count, queue.count) }
+    private var sendingRoom: Int { min(tuning.revisionsTransmitting - sent.transmitting.count, queue.count) }
 
-    var canSend: Bool {
-        sendingRoom > 0 && transmitting.count * 2 <= tuning.revisionsTransmitting
-            && transmittingBytes * 2 <= tuning.transmittingBytes && unansweredBytes < tuning.unansweredBytes
-    }
+    var canSend: Bool { sendingRoom > 0 && sent.hasRoom(tuning) }
 
     /// Notes that the transport has all bytes of a message.
-    mutating func transmitted(_ number: Int) {
-        if let size = transmitting.removeValue(forKey: number) { transmittingBytes -= size }
-    }
+    mutating func transmitted(_ number: Int) { sent.transmitted(number) }
 
     mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
         let next = queue.prefix(sendingRoom).prefix { document in
             let size = document.change.bodySize
             defer { bytes += size }
-            return bytes == 0 || bytes + size <= tuning.transmittingBytes - transmittingBytes
+            return bytes == 0 || bytes + size <= tuning.transmittingBytes - sent.transmittingBytes
         }
         let deliveries = next.compactMap { document -> (Outgoing, Delivery)? in
             guard case .wanted(let delivery) = document.stage else {
@@ -43,8 +38,8 @@ extension PushSession {
                 revision: delivery.revision,
                 known: delivery.known,
                 maxHistory: delivery.maxHistory,
-                wantsDelta: sendsDeltas && receiver?.takesDeltas == true && !delivery.refusesDelta,
-                peer: peer,
+                wantsDelta: setup.sendsDeltas && peer.receiver?.takesDeltas == true && !delivery.refusesDelta,
+                peer: peer.kind,
                 isCopyOnly: delivery.isCopyOnly
             )
         }
@@ -96,10 +91,10 @@ extension PushSession {
         let revision = RevisionMessage(
             content,
             of: document.change,
-            collection: wireIndex,
+            collection: setup.wireIndex,
             isProposal: isProposing,
-            addsAttachments: receiver?.findsBlobs != true,
-            sendsTreeBlobs: sendsTreeBlobs
+            addsAttachments: peer.receiver?.findsBlobs != true,
+            sendsTreeBlobs: peer.takesTreeBlobs
         )
         let message = revision.message.compressed(from: tuning.compressionThreshold)
         let parcel = Parcel(
@@ -114,13 +109,9 @@ extension PushSession {
             progress.deltas.sent += 1
             progress.deltas.bytesSaved += UInt64(max(0, content.body.bytes.count - message.body.count))
         }
-        unansweredBytes += parcel.bytes
-        nextMessage += 1
-        inFlight[nextMessage] = document
-        transmitting[nextMessage] = parcel.bytes
-        transmittingBytes += parcel.bytes
+        let number = sent.add(document, parcel)
         document.stage = .sent(delivery, parcel)
-        effects.append(.send(message, then: .revision(collection: collection, number: nextMessage)))
+        effects.append(.send(message, then: .revision(collection: setup.collection, number: number)))
     }
 
     /// Tells the peer that a revision which it asked for, or agreed to, does not come (replication.md §9.3): it counts the ones it waits
@@ -131,7 +122,7 @@ extension PushSession {
         _ reason: String,
         _ effects: inout SessionEffects
     ) {
-        let message = NoRevisionMessage(change, status: status, reason: reason, collection: wireIndex)
+        let message = NoRevisionMessage(change, status: status, reason: reason, collection: setup.wireIndex)
         effects.append(.send(message.message, then: nil))
     }
 
@@ -141,11 +132,10 @@ extension PushSession {
         _ answer: Result<Message, ReplyError>,
         _ effects: inout SessionEffects
     ) {
-        transmitted(number)
-        guard let document = inFlight.removeValue(forKey: number),
+        guard let document = sent.remove(number),
             case .sent(let delivery, let parcel) = document.stage
         else { return impossible("message \(number) was not sent, or is answered twice") }
-        unansweredBytes -= parcel.bytes
+        sent.unansweredBytes -= parcel.bytes
         switch answer {
         case .success(let message): acknowledged(document, parcel, RevisionMessage.Answer(message), &effects)
         case .failure(let reply): refused(document, delivery, parcel, reply, &effects)
@@ -158,14 +148,14 @@ extension PushSession {
         _ answer: RevisionMessage.Answer,
         _ effects: inout SessionEffects
     ) {
-        if case .outranked(let tree) = answer, peer == .loveseat {
+        if case .outranked(let tree) = answer, peer.kind == .loveseat {
             return outranked(document, parcel, tree, &effects)
         }
         agreed(document.id)
         let isNew = if case .taken(isNew: false) = answer { false } else { true }
         if isNew { report(document.change, nil, &effects) }
         let mayBeOld = parcel.isDistant || parcel.isUncertain || document.change.hasDoubtedMark
-        if pulls, mayBeOld, parcel.copy == nil, peer == .hub { return doubt(document, parcel.revision) }
+        if pulls, mayBeOld, parcel.copy == nil, peer.kind == .hub { return doubt(document, parcel.revision) }
         if let copy = parcel.copy {
             var entry = disagreements[ExactText(document.id)] ?? Disagreement()
             (entry.copied, entry.taken) = (copy.original, parcel.revision)

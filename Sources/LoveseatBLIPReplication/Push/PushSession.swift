@@ -18,61 +18,37 @@ struct PushSession {
         case announcing(SubChangesMessage)
     }
 
-    /// How far the feed was read.
-    enum Backlog: Hashable {
-        case isRead(toItsEnd: Bool)
-        /// The peer was told that the backlog is done.
-        case isAnnounced
+    /// The direction, the collection and the limits of a push.
+    struct Setup {
+        let collection: Int
+        let wireIndex: Int?
+        let mode: Mode
+        let isContinuous: Bool
+        /// Whether deltas are sent to a peer that takes them.
+        let sendsDeltas: Bool
+        let tuning: ReplicationTuning
     }
 
     let replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements
-    let collection: Int
-    let wireIndex: Int?
-    let mode: Mode
-    let isContinuous: Bool
-    /// Whether deltas are sent to a peer that takes them.
-    let sendsDeltas: Bool
-    private let ownTuning: ReplicationTuning
+    let setup: Setup
     /// The limits that apply while so many connections are open.
     private(set) var tuning: ReplicationTuning
-
-    private let initiallyCompleted: SequenceSet
-    /// Only these documents; nil for all.
-    private let documentIDs: ListedIDs?
-    private(set) var lastRead: UInt64
-    var hasMore = true
-    private(set) var backlog = Backlog.isRead(toItsEnd: false)
-    /// The sequence up to which tombstones are not announced to the peer.
-    var tombstonesSkipped: UInt64 = 0
+    var feed: PushFeed
 
     /// Documents that were proposed and are on their way, and those that could not be pushed.
     var documents: DocumentMap<Outgoing> = [:]
     /// Those to be offered, in order.
     var waiting: [Outgoing] = []
-    /// Those of every list that is not answered.
-    var lists: [Int: [Outgoing]] = [:]
-    private var nextList = 0
+    var lists = OfferedLists()
     /// Those that the peer wants, in order.
     var queue: [Outgoing] = []
-    /// Those that were sent, by the number of the message.
-    var inFlight: [Int: Outgoing] = [:]
-    var nextMessage = 0
-    /// The messages of which the transport has not got all bytes, with the sizes of their bodies, and the sum of these.
-    var transmitting: [Int: Int] = [:]
-    var transmittingBytes = 0
-    var unansweredBytes = 0
+    var sent = SentRevisions()
     /// Those that the peer forbade once, in order.
     var forbidden: [Outgoing] = []
     /// Documents on which the two sides did not agree in this session.
     var disagreements: DocumentMap<Disagreement> = [:]
 
-    var peer: RevisionTree.PeerKind
-    /// The peer asks for the blobs of the leaves that a tree brings.
-    var sendsTreeBlobs = false
-    /// The peer's own description; nil before it has answered a list.
-    var receiver: Receiver?
-    /// The local sequences that are done with.
-    var completed: SequenceSet
+    var peer: PushTarget
     var unflushedMarks: [SyncedRevision] = []
     var progress = DirectionProgress()
     /// The peer's reason to refuse the whole push.
@@ -80,42 +56,30 @@ struct PushSession {
 
     init(
         _ replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements,
-        collection: Int,
-        wireIndex: Int?,
-        mode: Mode,
+        _ setup: Setup,
         start: SequenceSet,
-        isContinuous: Bool,
-        sendsDeltas: Bool,
-        peer: RevisionTree.PeerKind,
-        tuning: ReplicationTuning
+        peer: PushTarget
     ) {
         self.replica = replica
+        self.setup = setup
         self.peer = peer
-        self.sendsDeltas = sendsDeltas
-        self.collection = collection
-        self.wireIndex = wireIndex
-        self.mode = mode
-        self.isContinuous = isContinuous
-        (ownTuning, self.tuning) = (tuning, tuning)
-        documentIDs =
-            if case .announcing(let subscription) = mode {
-                subscription.documentIDs
-            } else {
-                nil
-            }
-        initiallyCompleted = start
-        lastRead = start.completeUpTo ?? 0
-        completed = start
-        completed.insert(0...lastRead)
+        tuning = setup.tuning
+        feed = PushFeed(start: start)
+        if case .announcing(let subscription) = setup.mode { feed.documentIDs = subscription.documentIDs }
     }
 
-    /// Whether the session pulls too.
-    var pulls: Bool { if case .proposing(let pulls) = mode { pulls } else { false } }
+    /// The local sequences that are done with.
+    var completed: SequenceSet { feed.completed }
 
-    var isProposing: Bool { if case .proposing = mode { true } else { false } }
+    /// Whether the session pulls too.
+    var pulls: Bool { if case .proposing(let pulls) = setup.mode { pulls } else { false } }
+
+    var isContinuous: Bool { setup.isContinuous }
+
+    var isProposing: Bool { if case .proposing = setup.mode { true } else { false } }
 
     var subscription: SubChangesMessage? {
-        if case .announcing(let subscription) = mode { subscription } else { nil }
+        if case .announcing(let subscription) = setup.mode { subscription } else { nil }
     }
 
     /// Whether everything known has been offered, sent and answered.
@@ -123,7 +87,7 @@ struct PushSession {
 
     /// The same, except for documents that were forbidden once.
     private var isThrough: Bool {
-        !hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && inFlight.isEmpty
+        !feed.hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && sent.isEmpty
     }
 
     // MARK: The feed
@@ -147,14 +111,14 @@ struct PushSession {
         }
     }
 
-    private var listLimit: Int { backlog == .isAnnounced ? 1 : tuning.listsInFlight }
+    private var listLimit: Int { feed.backlog == .isAnnounced ? 1 : tuning.listsInFlight }
 
     private var canOffer: Bool { !waiting.isEmpty && lists.count < listLimit }
 
     private var canRead: Bool {
-        hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
+        feed.hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
             && waiting.count < tuning.revisionsQueued
-            && (isProposing || backlog != .isRead(toItsEnd: true))
+            && (isProposing || feed.backlog != .isRead(toItsEnd: true))
     }
 
     /// Offers the waiting documents, in lists as full as possible.
@@ -166,45 +130,41 @@ struct PushSession {
 
     private mutating func read(_ isEcho: (LocalChange) -> Bool, _ effects: inout SessionEffects) {
         flushMarks(&effects)
-        tuning = ownTuning.shared(among: replica.connections)
-        let query = query(since: lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
+        tuning = setup.tuning.shared(among: replica.connections)
+        let query = query(since: feed.lastRead, limit: subscription?.batch ?? tuning.changesPerMessage)
         // The database failed, which ends the session.
         guard let page = effects.ask({ try replica.changes(query) }) else { return }
-        hasMore = page.hasMore
-        if page.through > lastRead { completed.insert(lastRead + 1...page.through) }
-        lastRead = max(lastRead, page.through)
+        feed.read(through: page.through, hasMore: page.hasMore)
         progress.compared += UInt64(page.changes.count)
         var list: [Outgoing] = []
         for change in page.changes where isNews(change, isEcho) {
             if let document = register(change, &effects) { list.append(document) }
         }
         if !list.isEmpty { offer(list, &effects) }
-        if backlog != .isAnnounced, !hasMore { backlog = .isRead(toItsEnd: true) }
+        if feed.backlog != .isAnnounced, !feed.hasMore { feed.backlog = .isRead(toItsEnd: true) }
         sayCaughtUp(&effects)
     }
 
     func query(since sequence: UInt64, limit: Int) -> ChangeQuery {
-        var query = ChangeQuery(since: sequence, limit: limit)
-        query.documentIDs = documentIDs
-        query.tombstonesSkipped = tombstonesSkipped
+        var query = feed.query(since: sequence, limit: limit)
         query.isForPush = isProposing
         // Until it has answered once, the peer may be a Loveseat. Other peers ignore the digests.
-        query.tellsTrees = peer == .loveseat || (isProposing && receiver == nil)
+        query.tellsTrees = peer.kind == .loveseat || (isProposing && peer.receiver == nil)
         query.tellsLosses = subscription?.wantsRevocations == true
         return query
     }
 
     /// Whether a change of the feed is to be offered.
     func isNews(_ change: LocalChange, _ isEcho: (LocalChange) -> Bool) -> Bool {
-        guard !initiallyCompleted.contains(change.sequence) else { return false }
+        guard !feed.initiallyCompleted.contains(change.sequence) else { return false }
         // The active side knows by its marks what the peer has; a passive one only remembers.
-        let isLive = backlog == .isAnnounced && !isProposing
+        let isLive = feed.backlog == .isAnnounced && !isProposing
         return !(isLive && change.knowledge == nil && !change.takesAway && isEcho(change))
     }
 
     /// Takes a change from the feed; returns its document if it is to be offered now.
     private mutating func register(_ change: LocalChange, _ effects: inout SessionEffects) -> Outgoing? {
-        completed.remove(change.sequence)
+        feed.completed.remove(change.sequence)
         progress.total += UInt64(max(1, change.bodySize))
         let document = Outgoing(change)
         // A peer takes the last sequence that it was told of for its place in the feed. So whatever becomes of an older change, all are
@@ -234,31 +194,32 @@ struct PushSession {
 
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
     private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
-        if backlog != .isRead(toItsEnd: true) { return }
+        if feed.backlog != .isRead(toItsEnd: true) { return }
         if !isProposing, !lists.isEmpty { return }
-        backlog = .isAnnounced
+        feed.backlog = .isAnnounced
         if isProposing { return }
         effects.append(.send(announcement([]).message, then: nil))
     }
 
     /// A list for a peer that subscribed.
     func announcement(_ changes: [AnnouncedChange]) -> ChangesMessage {
-        ChangesMessage(changes, collection: wireIndex, isForGateway: subscription?.isGateway == true)
+        ChangesMessage(changes, collection: setup.wireIndex, isForGateway: subscription?.isGateway == true)
     }
 
     private mutating func offer(_ list: [Outgoing], _ effects: inout SessionEffects) {
-        nextList += 1
-        lists[nextList] = list
+        let number = lists.add(list)
         if isProposing {
             let message = ProposeChangesMessage(
                 list.map { ProposedChange($0.change) },
-                collection: wireIndex,
+                collection: setup.wireIndex,
                 extensions: ProtocolExtensions.all
             )
-            effects.append(.send(message.message, then: .proposals(collection: collection, list: nextList)))
+            effects.append(
+                .send(message.message, then: .proposals(collection: setup.collection, list: number))
+            )
         } else {
             let message = announcement(list.map { AnnouncedChange($0.change) }).message
-            effects.append(.send(message, then: .changes(collection: collection, list: nextList)))
+            effects.append(.send(message, then: .changes(collection: setup.collection, list: number)))
         }
     }
 
@@ -269,18 +230,18 @@ struct PushSession {
         _ answer: Result<Message, ReplyError>,
         _ effects: inout SessionEffects
     ) {
-        guard let list = lists.removeValue(forKey: number) else {
+        guard let list = lists.remove(number) else {
             return impossible("list \(number) was not sent, or is answered twice")
         }
         do throws(ReplyError) {
             let message = try answer.get()
             if isProposing {
                 let answer = try ProposeChangesMessage.Answer(message, count: list.count)
-                recordReceiver(answer.receiver)
+                peer.record(answer.receiver)
                 for (document, item) in zip(list, answer.items) { proposalAnswered(document, item, &effects) }
             } else {
                 let answer = try ChangesMessage.Answer(message, count: list.count)
-                recordReceiver(answer.receiver)
+                peer.record(answer.receiver)
                 for (document, item) in zip(list, answer.items) {
                     switch item {
                     case .wanted(let known) where !document.change.takesAway: want(document, known: known)
@@ -292,13 +253,6 @@ struct PushSession {
             failure = LoveseatError(reply: error, "offering changes")
         }
         sayCaughtUp(&effects)
-    }
-
-    /// A peer that took deltas once takes them for the rest of the session.
-    private mutating func recordReceiver(_ receiver: Receiver) {
-        let tookDeltas = self.receiver?.takesDeltas == true
-        self.receiver = receiver
-        if tookDeltas { self.receiver?.takesDeltas = true }
     }
 
     private mutating func proposalAnswered(
@@ -337,7 +291,7 @@ struct PushSession {
     }
 
     private mutating func want(_ document: Outgoing, known: [RevisionID]) {
-        let history = min(max(1, receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
+        let history = min(max(1, peer.receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
         var delivery = Delivery(revision: document.change.revision, known: known, maxHistory: history)
         delivery.isCopyOnly = isOnlyCopied(document)
         document.stage = .wanted(delivery)
