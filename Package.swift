@@ -102,7 +102,8 @@ let package = Package(
         // C: zlib; libqrencode; ISA-L's deflate, libedit and avahi-client, where they are installed.
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
-        .target(name: "CISAL"), .target(name: "CLineEditor"), .target(name: "CDiscovery"), .target(name: "CFileBirth"),
+        .target(name: "CISAL"), .target(name: "CLineEditor"), .target(name: "CDiscovery"),
+        .target(name: "CFileBirth"),
 
         // Pure: no Foundation, no clock, no randomness, no input or output of their own.
         library("LoveseatAssertions"),

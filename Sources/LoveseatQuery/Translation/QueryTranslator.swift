@@ -117,7 +117,9 @@ struct QueryTranslator {
         func refusal(_ message: String) -> QueryError {
             QueryError(.invalidQuery, "LIMIT and OFFSET \(message)", at: expression.position)
         }
-        guard ExpressionTranslator.constant(expression)?.isRowCount ?? true else { throw refusal("take whole numbers") }
+        guard ExpressionTranslator.constant(expression)?.isRowCount ?? true else {
+            throw refusal("take whole numbers")
+        }
         guard !expression.readsDocuments else { throw refusal("cannot depend on a document") }
         return "ls_limit(\(try expressions.sql(expression, .operand)))"
     }
