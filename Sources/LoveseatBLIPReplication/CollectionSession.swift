@@ -38,7 +38,7 @@ extension ReplicationSession {
 
         mutating func pumpPush(_ effects: inout SessionEffects) {
             if push == nil { return }
-            let echoes = pull.echoes
+            let echoes = pull.forPush.echoes
             push?.pump(isEcho: echoes.contains, &effects)
         }
 

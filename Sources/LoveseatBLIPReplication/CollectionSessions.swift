@@ -92,7 +92,7 @@ extension ReplicationSession {
             counts.busy = isBusy ? 1 : 0
             counts.uncompared = items[index].isCompared(pulls: pulls) ? 0 : 1
             counts.unsaved = accounts[index].counts.unsaved
-            counts.bufferedBytes = items[index].pull.bufferedBytes
+            counts.bufferedBytes = items[index].pull.incoming.bytes
             counts.expectations = items[index].pull.expectations.count
             items[index].add(to: &counts.progress)
             if counts == accounts[index].counts { return }

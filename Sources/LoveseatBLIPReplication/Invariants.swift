@@ -47,48 +47,50 @@ extension PullSession {
 
     fileprivate func checkInvariants() {
         if failure != nil { return }
+        lists.checkInvariants()
         invariant(
-            listBytes == lists.values.reduce(0) { $0 + $1.bytes },
-            "\(listBytes) bytes are counted of \(lists.count) lists"
+            insertQueue.bytes
+                == insertQueue.keys.reduce(0) { $0 + (incoming[$1]?.revision.body.bytes.count ?? 0) },
+            "\(insertQueue.bytes) bytes are counted of \(insertQueue.keys.count) revisions to be stored"
         )
-        invariant(
-            waitingLists.allSatisfy { lists[$0] != nil } && waitingLists.count == lists.count,
-            "lists \(waitingLists) wait, and \(lists.keys.sorted()) are here"
-        )
-        invariant(
-            insertBytes == insertQueue.reduce(0) { $0 + (incoming[$1]?.revision.body.bytes.count ?? 0) },
-            "\(insertBytes) bytes are counted of \(insertQueue.count) revisions to be stored"
-        )
-        invariant(
-            bufferedBytes == incoming.values.reduce(0) { $0 + $1.bytes },
-            "\(bufferedBytes) bytes are counted of \(incoming.count) received revisions"
-        )
-        invariant(fetches.count <= tuning.blobsFetching, "\(fetches.count) blobs are being fetched")
-        checkPlaces()
-    }
-
-    /// Each received revision is in the one place that its stage names.
-    private func checkPlaces() {
-        let ready = incoming.values.count {
-            if case .ready = $0.stage { true } else { false }
-        }
-        invariant(
-            ready == insertQueue.count
-                && insertQueue.allSatisfy { if case .ready = incoming[$0]?.stage { true } else { false } },
-            "\(ready) revisions are complete, and \(insertQueue) are to be stored"
-        )
-        invariant(
-            fetches.values.allSatisfy { incoming[$0]?.missing.isEmpty == false },
-            "a blob is being fetched for a revision that lacks none"
-        )
-        let waiting = waitingForTurn.count + waitingForBlob.values.reduce(0) { $0 + $1.count }
-        invariant(
-            ready + fetches.count + waiting == incoming.count,
-            "of \(incoming.count) revisions \(ready) are complete, \(fetches.count) get blobs, \(waiting) wait"
-        )
+        incoming.checkInvariants(ready: insertQueue.keys, setup.tuning)
         invariant(
             expectations.isSumRight,
             "\(expectations.bytes) bytes are expected, which is not the sum of what was asked for"
+        )
+    }
+}
+
+extension IncomingRevisions {
+    fileprivate func checkInvariants(ready keys: [Int], _ tuning: ReplicationTuning) {
+        invariant(
+            bytes == entries.values.reduce(0) { $0 + $1.bytes },
+            "\(bytes) bytes are counted of \(count) received revisions"
+        )
+        invariant(
+            fetches.count <= tuning.blobsFetching,
+            "\(fetches.count) blobs are being fetched"
+        )
+        // Each revision is in the one place that its stage names.
+        let ready = entries.values.count {
+            if case .ready = $0.stage { true } else { false }
+        }
+        invariant(
+            ready == keys.count
+                && keys.allSatisfy {
+                    if case .ready = entries[$0]?.stage { true } else { false }
+                },
+            "\(ready) revisions are complete, and \(keys) are to be stored"
+        )
+        invariant(
+            fetches.values.allSatisfy { entries[$0]?.missing.isEmpty == false },
+            "a blob is being fetched for a revision that lacks none"
+        )
+        let waiting =
+            waitingForTurn.count + waitingForBlob.values.reduce(0) { $0 + $1.count }
+        invariant(
+            ready + fetches.count + waiting == count,
+            "of \(count) revisions \(ready) are complete, \(fetches.count) get blobs, \(waiting) wait"
         )
     }
 }

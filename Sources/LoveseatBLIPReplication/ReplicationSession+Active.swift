@@ -96,24 +96,20 @@ extension ReplicationSession {
     }
 
     private func makePull(_ replica: any Replica, _ index: Int, since: RemoteSequence?) -> PullSession {
-        var options = PullSession.Options()
-        if let plan {
-            options.autoPurges = plan.autoPurges
-            options.isFiltered = plan.collections[index].filtersPull
-            options.takesDeltas = plan.usesDeltas
-            options.removesByBody = isMobile2
-        }
-        var pull = PullSession(
-            replica,
+        var setup = PullSetup(
             collection: index,
             wireIndex: wireIndex(index),
             isActive: true,
-            since: since,
-            options: options,
-            peer: peerKind,
             tuning: tuning
         )
-        pull.resumesBlobs = peer.resumesBlobs
+        if let plan {
+            setup.autoPurges = plan.autoPurges
+            setup.isFiltered = plan.collections[index].filtersPull
+            setup.takesDeltas = plan.usesDeltas
+            setup.removesByBody = isMobile2
+        }
+        var pull = PullSession(replica, setup, since: since, peer: peerKind)
+        pull.incoming.resumesBlobs = peer.resumesBlobs
         return pull
     }
 
@@ -157,7 +153,7 @@ extension ReplicationSession {
             if plan.pushes {
                 collections[index].push = PushSession(
                     replica,
-                    PushSession.Setup(
+                    PushSetup(
                         collection: index,
                         wireIndex: wireIndex,
                         mode: .proposing(pulls: plan.pulls),
@@ -207,14 +203,14 @@ extension ReplicationSession {
     }
 
     mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {
-        let digest = collections[index].pull.digest(handle)
+        let digest = collections[index].pull.incoming.digest(handle)
         collections[index].pull.blobEnded(handle, error, &effects)
         // A blob that was given up still ends when the peer has sent all of it.
         guard let digest else { return }
         // Documents of any collection may have waited for this one.
         for index in collections.indices
-        where collections.mayBeBusy(index) && collections[index].pull.isWaiting(for: digest) {
-            collections[index].pull.blobCame(digest)
+        where collections.mayBeBusy(index) && collections[index].pull.incoming.isWaiting(for: digest) {
+            collections[index].pull.incoming.blobCame(digest)
         }
     }
 

@@ -129,26 +129,22 @@ extension ReplicationSession {
     }
 
     private mutating func makeCollections(_ names: [CollectionName]) {
-        var options = PullSession.Options()
-        options.takesDeltas = usesDeltas
-        if case .passive(let plan) = role {
-            options.isFiltered = plan.filtersIncoming
-            options.restrictsAccess = plan.restrictsAccess
-        }
-        options.extensions = extensions
         let sessions = zip(names, makeReplicas(names.count)).enumerated().map { index, bound in
             let (name, replica) = bound
-            var pull = PullSession(
-                replica,
+            var setup = PullSetup(
                 collection: index,
                 wireIndex: wireIndex(index),
                 isActive: false,
-                since: nil,
-                options: options,
-                peer: peerKind,
                 tuning: tuning
             )
-            pull.resumesBlobs = peer.resumesBlobs
+            setup.takesDeltas = usesDeltas
+            if case .passive(let plan) = role {
+                setup.isFiltered = plan.filtersIncoming
+                setup.restrictsAccess = plan.restrictsAccess
+            }
+            setup.extensions = extensions
+            var pull = PullSession(replica, setup, since: nil, peer: peerKind)
+            pull.incoming.resumesBlobs = peer.resumesBlobs
             return CollectionSession(name: name, replica: replica, pull: pull)
         }
         begin(sessions)
@@ -233,7 +229,7 @@ extension ReplicationSession {
             let replica = collections[index].replica
             collections[index].push = PushSession(
                 replica,
-                PushSession.Setup(
+                PushSetup(
                     collection: index,
                     wireIndex: wireIndex(index),
                     mode: .announcing(subscription),

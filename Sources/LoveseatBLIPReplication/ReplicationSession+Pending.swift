@@ -43,7 +43,7 @@ extension ReplicationSession.CollectionSession {
             let query = push.query(since: since, limit: min(left, 1_000))
             // If a change cannot be read now, the session ends when it is this change's turn.
             guard let page = try? push.replica.changes(query) else { break }
-            for change in page.changes where push.isNews(change, pull.echoes.contains) {
+            for change in page.changes where push.isNews(change, pull.forPush.echoes.contains) {
                 found.add(change.documentID, in: name, isPush: true, .waits, limit: limit)
             }
             if !page.hasMore || page.through <= since { return }
@@ -81,12 +81,12 @@ extension Outgoing {
 extension PullSession {
     /// The announced revisions that are not stored, by document.
     fileprivate var underWay: [(id: String, stage: PendingTransfer.Stage)] {
-        let announced = lists.sorted { $0.key < $1.key }.flatMap { $0.value.documentIDs }
-        let came = incoming.sorted { $0.key < $1.key }.map { _, entry in
+        let came = incoming.entries.sorted { $0.key < $1.key }.map { _, entry in
             let isReady = if case .ready = entry.stage { true } else { false }
             return (entry.revision.documentID, PendingTransfer.Stage(isReady: isReady))
         }
-        return came + expectations.documentIDs.map { ($0, .expected) } + announced.map { ($0, .announced) }
+        return came + expectations.documentIDs.map { ($0, .expected) }
+            + lists.documentIDs.map { ($0, .announced) }
     }
 }
 

@@ -141,7 +141,7 @@ package struct ReplicationSession {
             }
             do throws(LoveseatError) {
                 try session.collections[index].pull.blobPiece(handle, bytes, isLast: isLast)
-                if let event = session.collections[index].pull.blobEvent(handle) {
+                if let event = session.collections[index].pull.incoming.blobEvent(handle, collection: index) {
                     session.effects.append(.report(.blob(event)))
                 }
                 if isLast { session.blobEnded(index, handle, nil) }
@@ -174,7 +174,7 @@ package struct ReplicationSession {
                     time: session.now,
                     &session.effects
                 )
-            case .insert(let index): session.collections[index].pull.timerFired()
+            case .insert(let index): session.collections[index].pull.insertQueue.timerFired()
             case .retry(let index): session.collections[index].retry()
             case .stop: session.close(1000, "")
             case .silence: session.checkSilence()
@@ -327,10 +327,10 @@ package struct ReplicationSession {
     private mutating func goOn() {
         if phase == .over { return }
         forTouched { session, index in
-            var moved: [PullSession.Moved]
+            var moved: [PushHints.Moved]
             repeat {
                 session.collections[index].goOn(isActive: session.plan != nil, &session.effects)
-                moved = session.collections[index].pull.drainMoved()
+                moved = session.collections[index].pull.forPush.drainMoved()
                 for document in moved { session.follow(document, index) }
             } while !moved.isEmpty
         }
@@ -347,7 +347,7 @@ package struct ReplicationSession {
     }
 
     /// The pull changed a document.
-    private mutating func follow(_ document: PullSession.Moved, _ index: Int) {
+    private mutating func follow(_ document: PushHints.Moved, _ index: Int) {
         switch document {
         case .stored(let id): collections[index].push?.documentMoved(id, &effects)
         case .inConflict(let id): resolve(index, id)

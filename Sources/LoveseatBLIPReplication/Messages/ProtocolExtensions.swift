@@ -71,7 +71,7 @@ extension ReplicationSession {
         peer = extensions
         let kind = peerKind
         for index in collections.indices {
-            collections[index].pull.resumesBlobs = extensions.resumesBlobs
+            collections[index].pull.incoming.resumesBlobs = extensions.resumesBlobs
             collections[index].pull.peer = kind
             collections[index].push?.peer.kind = kind
             collections[index].push?.peer.takesTreeBlobs = extensions.takesTreeBlobs

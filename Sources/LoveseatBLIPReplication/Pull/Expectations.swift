@@ -41,6 +41,17 @@ struct Expectations: Sendable {
     /// Whether every requested revision has arrived. Revisions that were only agreed to may never arrive.
     var isAnswered: Bool { entries.isEmpty }
 
+    /// Whether all revisions that a list may ask for fit now. A peer may send them all at once.
+    func hasRoom(for list: ReceivedList, of peer: RevisionTree.PeerKind, _ tuning: ReplicationTuning) -> Bool
+    {
+        guard !isEmpty else { return true }
+        // A peer that proposes sends a few at a time (replication.md §9.1).
+        guard case .changes = list.entries else { return count < tuning.proposalsAgreed }
+        let most = peer == .loveseat ? tuning.revisionsRequestedOfLoveseat : tuning.revisionsRequested
+        let bytes = bytes + list.announcedBytes + list.unsized * usualSize
+        return count + list.count <= most && bytes <= tuning.requestedBytes
+    }
+
     /// The documents, in the order of their announcement; then those that were agreed to.
     var documentIDs: [String] {
         let announced = entries.sorted { $0.value.place < $1.value.place }.map(\.key.documentID)

@@ -1,3 +1,4 @@
+import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
@@ -62,4 +63,42 @@ final class Incoming {
 
     /// The units of work that it counts for in the progress.
     var units: Int { expected?.bodySize ?? 1 }
+}
+
+/// A message with a revision, before its body is read.
+struct Arrival {
+    let header: RevisionMessage
+    let key: Expectations.Key?
+    let expected: Expectations.Entry?
+    let request: UInt64?
+    let isUrgent: Bool
+    let wireBytes: Int
+    /// The sender's tree, if it came with the revision.
+    var knowledge: TreeKnowledge?
+
+    /// The revision with its body; the header must have been checked.
+    func revision(_ body: JSONText, from peer: RevisionTree.PeerKind) -> IncomingRevision {
+        var revision = IncomingRevision(
+            documentID: header.documentID,
+            history: header.history,
+            isDeleted: header.isDeleted,
+            body: body,
+            sender: peer
+        )
+        (revision.origin, revision.knowledge) = (header.origin, knowledge)
+        revision.mayBeOld = expected?.mayBeOld ?? false
+        return revision
+    }
+
+    /// The blobs of the leaves whose content the tree brings.
+    var announcedBlobs: [BlobReference] {
+        (knowledge?.nodes ?? []).filter { $0.flags.contains(.hasBlobs) }.compactMap(\.body)
+            .flatMap { BlobReference.all(in: $0) }
+    }
+
+    func answer(_ error: ReplyError, _ effects: inout SessionEffects) {
+        // A peer may want no answer.
+        guard let request else { return }
+        effects.append(.replyError(error, to: request, isUrgent: isUrgent))
+    }
 }

@@ -6,31 +6,6 @@ import LoveseatReplication
 /// Handles a received revision before it is stored: expands a delta, asks the app's filter, and removes a document that the peer took away
 /// (replication.md §9.4).
 extension PullSession {
-    struct Arrival {
-        let header: RevisionMessage
-        let key: Expectations.Key?
-        let expected: Expectations.Entry?
-        let request: UInt64?
-        let isUrgent: Bool
-        let wireBytes: Int
-        /// The sender's tree, if it came with the revision.
-        var knowledge: TreeKnowledge?
-
-        /// The revision with its body; the header must have been checked.
-        func revision(_ body: JSONText, from peer: RevisionTree.PeerKind) -> IncomingRevision {
-            var revision = IncomingRevision(
-                documentID: header.documentID,
-                history: header.history,
-                isDeleted: header.isDeleted,
-                body: body,
-                sender: peer
-            )
-            (revision.origin, revision.knowledge) = (header.origin, knowledge)
-            revision.mayBeOld = expected?.mayBeOld ?? false
-            return revision
-        }
-    }
-
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         let header = RevisionMessage(message)
         let key = expectations.key(of: header)
@@ -44,7 +19,7 @@ extension PullSession {
         )
         let isAsked = expectations.agreed.remove(header.documentID) || arrival.expected != nil
         do throws(ReplyError) {
-            try header.check(needsSequence: isActive)
+            try header.check(needsSequence: setup.isActive)
             guard isAsked else { return answerUnrequested(arrival, &effects) }
             guard !message.isTooLarge else {
                 throw ReplyError("HTTP", 413, "the document is larger than this side takes")
@@ -53,7 +28,7 @@ extension PullSession {
             let (body, knowledge) = try header.parts(from: peer)
             arrival.knowledge = knowledge
             guard let base = header.deltaSource else { return try accept(arrival, body, &effects) }
-            guard options.takesDeltas, !header.isDeleted else {
+            guard setup.takesDeltas, !header.isDeleted else {
                 return resend(arrival, "deltas were not negotiated", &effects)
             }
             try expand(body, base, arrival, &effects)
@@ -80,21 +55,15 @@ extension PullSession {
             let reason = "revision \(revision) is here with other content"
             let error = LoveseatError(.httpConflict, "the peer sent other content: \(reason)")
             report(change.documentID, isDeleted: arrival.header.isDeleted, error, &effects)
-            return answer(arrival, ReplyError("HTTP", 409, reason), &effects)
+            return arrival.answer(ReplyError("HTTP", 409, reason), &effects)
         }
         guard isHere else {
-            return answer(arrival, ReplyError("HTTP", 403, "the revision was not asked for"), &effects)
+            return arrival.answer(ReplyError("HTTP", 403, "the revision was not asked for"), &effects)
         }
         // A peer may want no answer.
         guard let request = arrival.request else { return }
         let taken = RevisionMessage.Answer.taken(isNew: false)
         effects.append(.reply(taken.message(isUrgent: arrival.isUrgent), to: request))
-    }
-
-    private func answer(_ arrival: Arrival, _ error: ReplyError, _ effects: inout SessionEffects) {
-        // A peer may want no answer.
-        guard let request = arrival.request else { return }
-        effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
     /// Whether a revision that is here already came with the same content, as far as that can be told.
@@ -143,7 +112,7 @@ extension PullSession {
         let error = ReplyError("HTTP", 422, reason)
         guard let request = arrival.request else { return refuse(arrival, error, &effects) }
         if let key = arrival.key, let entry = arrival.expected { expectations.expectAgain(key, entry) }
-        if !isActive { expectations.agreed.add(arrival.header.documentID) }
+        if !setup.isActive { expectations.agreed.add(arrival.header.documentID) }
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
@@ -157,20 +126,22 @@ extension PullSession {
         let generation = arrival.header.revisionID?.generation
         let content = try ReceivedBody(bytes, generation: generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
-        guard !isRevoked(arrival.header.documentID, isDeleted: arrival.header.isDeleted) else {
+        guard !notes.isRevoked(arrival.header.documentID, isDeleted: arrival.header.isDeleted) else {
             return drop(arrival, &effects)
         }
         if !content.leftOut.isEmpty {
             let id = arrival.header.documentID
             effects.append(
                 .report(
-                    .propertiesLeftOut(collection: collection, documentID: id, names: content.leftOut)
+                    .propertiesLeftOut(collection: setup.collection, documentID: id, names: content.leftOut)
                 )
             )
         }
-        nextKey += 1
         var arrival = arrival
-        let told = announcedBlobs(&arrival.knowledge)
+        // With a filter or an access policy such content would have to be checked before its blobs are requested.
+        let leavesOut = setup.isFiltered || setup.restrictsAccess
+        if leavesOut { arrival.knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) } }
+        let told = leavesOut ? [] : arrival.announcedBlobs
         let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
@@ -181,10 +152,8 @@ extension PullSession {
             told: told,
             asListed: content.contradictsTable ? try ReceivedBody(bytes, generation: nil) : nil
         )
-        bufferedBytes += entry.bytes
-        incoming[nextKey] = entry
-        let key = nextKey
-        guard options.isFiltered else { return hold(key, &effects) }
+        let key = incoming.add(entry)
+        guard setup.isFiltered else { return hold(key, &effects) }
         let candidate = FilterCandidate(
             documentID: entry.revision.documentID,
             revision: entry.revision.history[0],
@@ -196,22 +165,11 @@ extension PullSession {
         end(key, refusal, &effects)
     }
 
-    /// The blobs of the leaves whose content a tree brings. With a filter or an access policy such content is left out: it would have to be
-    /// checked before its blobs are requested.
-    private func announcedBlobs(_ knowledge: inout TreeKnowledge?) -> [BlobReference] {
-        guard !options.isFiltered, !options.restrictsAccess else {
-            knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) }
-            return []
-        }
-        return (knowledge?.nodes ?? []).filter { $0.flags.contains(.hasBlobs) }.compactMap(\.body)
-            .flatMap { BlobReference.all(in: $0) }
-    }
-
     /// Keeps the blobs of a revision from garbage collection until it is stored, and finds out which are missing.
     private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
         guard let entry = incoming[key] else { return impossible("a revision needs blobs that is not here") }
         guard !entry.held.isEmpty else { return enqueue(key, entry, &effects) }
-        if options.restrictsAccess {
+        if setup.restrictsAccess {
             // A peer that may not write a document must not fill the disk with its blobs.
             let answer = effects.ask { try replica.writeRefusal(of: entry.revision) }
             // The database failed, which ends the session.
@@ -245,8 +203,7 @@ extension PullSession {
             told: entry.told,
             asListed: nil
         )
-        bufferedBytes += other.bytes - entry.bytes
-        incoming[key] = other
+        incoming.replace(key, by: other)
         hold(key, &effects)
         return true
     }
@@ -269,7 +226,7 @@ extension PullSession {
         }
         finish(arrival, finishesSequence: finishesSequence, &effects)
         expectations.agreed.refuse(arrival.header.documentID)
-        answer(arrival, error, &effects)
+        arrival.answer(error, &effects)
         report(arrival.header.documentID, isDeleted: arrival.header.isDeleted, reason, &effects)
     }
 
@@ -288,12 +245,12 @@ extension PullSession {
 
     /// Handles a document that left every channel that this peer may see.
     private mutating func remove(_ arrival: Arrival, _ effects: inout SessionEffects) {
-        guard isActive else {
+        guard setup.isActive else {
             // As a gateway does (gateway.md 36): a peer that pushes must not count a revision as taken that is not stored.
             let error = ReplyError("HTTP", 404, "a body with _removed is not the content of a document")
             return refuse(arrival, error, &effects)
         }
-        guard options.removesByBody else {
+        guard setup.removesByBody else {
             // Its announcement said otherwise: nothing is purged, and the checkpoint stays before it (replication.md §14).
             let error = ReplyError(
                 "HTTP",
@@ -318,35 +275,29 @@ extension PullSession {
         }
     }
 
-    /// Whether a received revision belongs to a document that was taken away meanwhile.
-    func isRevoked(_ id: String, isDeleted: Bool) -> Bool {
-        revoked.contains(id) || (!isDeleted && revokedButDeletion.contains(id))
-    }
-
     /// Discards in-flight revisions of a document that was taken away, so that they cannot bring it back.
     ///
     /// `takesDeletion`: the document stays here, and its deletion is still accepted.
     private mutating func revoke(_ id: String, takesDeletion: Bool, _ effects: inout SessionEffects) {
-        let waiting = insertQueue.filter { key in
+        let waiting = insertQueue.keys.filter { key in
             guard let revision = incoming[key]?.revision, revision.documentID.isExactly(id) else {
                 return false
             }
             return !(takesDeletion && revision.isDeleted)
         }
         for key in waiting {
-            insertQueue.removeAll { $0 == key }
-            insertBytes -= incoming[key]?.revision.body.bytes.count ?? 0
+            insertQueue.remove(key, incoming[key]?.revision)
             end(key, nil, reports: false, &effects)
         }
         // Other revisions are still to come, or wait for a blob.
         guard isComing(id) else { return }
-        if takesDeletion { revokedButDeletion.insert(id) } else { revoked.insert(id) }
+        notes.revoke(id, takesDeletion: takesDeletion)
     }
 
     /// Handles documents that the peer takes away: purges them, if the app wants that (replication.md §14).
     mutating func removeAccess(_ removals: [AccessRemoval], _ effects: inout SessionEffects) {
         if removals.isEmpty { return }
-        guard options.autoPurges else {
+        guard setup.autoPurges else {
             for removal in removals {
                 report(removal.documentID, isDeleted: false, isAccessRemoved: true, nil, &effects)
             }
@@ -358,7 +309,7 @@ extension PullSession {
             let id = removal.documentID
             // A document that stays may get its deletion. Any other revision in flight would be mistaken for one that the peer still has.
             revoke(id, takesDeletion: verdict == .edited || verdict == .neverThere, &effects)
-            if verdict == .removed { noteTakenAway(id) }
+            if verdict == .removed { forPush.moved.append(.takenAway(id)) }
             let error = LoveseatError(keeping: id, verdict)
             report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
         }

@@ -8,17 +8,18 @@ extension PullSession {
     mutating func fetchNext(_ key: Int, _ effects: inout SessionEffects) {
         while let entry = incoming[key], effects.failure == nil {
             guard let blob = entry.missing.first else { return enqueue(key, entry, &effects) }
-            guard fetches.count < tuning.blobsFetching else { return waitingForTurn.append(key) }
-            nextKey += 1
-            let handle = BlobHandle(collection) << 40 | BlobHandle(nextKey)
-            var resumes = resumesBlobs
+            guard incoming.fetches.count < setup.tuning.blobsFetching else {
+                return incoming.waitingForTurn.append(key)
+            }
+            let handle = BlobHandle(setup.collection) << 40 | BlobHandle(incoming.newKey())
+            var resumes = incoming.resumesBlobs
             if case .waiting(startsOver: true) = entry.stage { resumes = false }
             do throws(LoveseatError) {
                 switch try replica.beginBlob(handle, blob.digest, resumes: resumes) {
                 case .from(let offset):
-                    fetches[handle] = key
+                    incoming.beginFetch(handle, for: key)
                     return ask(for: blob, handle, key, from: offset, &effects)
-                case .underWay: return waitingForBlob[blob.digest, default: []].append(key)
+                case .underWay: return incoming.waitingForBlob[blob.digest, default: []].append(key)
                 case .here:
                     incoming[key]?.missing.removeFirst()
                     incoming[key]?.stage = .waiting(startsOver: false)
@@ -35,31 +36,18 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) {
         incoming[key]?.stage = .fetching(Incoming.Fetch(isResumed: offset > 0, bytes: offset))
-        var request = GetAttachmentMessage(blob.digest, collection: wireIndex)
+        var request = GetAttachmentMessage(blob.digest, collection: setup.wireIndex)
         request.documentID = incoming[key]?.revision.documentID
         request.isCompressed = blob.isCompressible
         request.offset = offset
-        effects.append(.send(request.message, then: .blob(collection: collection, handle)))
+        effects.append(.send(request.message, then: .blob(collection: setup.collection, handle)))
     }
 
     /// Goes on with documents that waited for their turn, as far as there is room.
     mutating func assignTurns(_ effects: inout SessionEffects) {
-        while fetches.count < tuning.blobsFetching, !waitingForTurn.isEmpty {
-            fetchNext(waitingForTurn.removeFirst(), &effects)
+        while incoming.fetches.count < setup.tuning.blobsFetching, !incoming.waitingForTurn.isEmpty {
+            fetchNext(incoming.waitingForTurn.removeFirst(), &effects)
         }
-    }
-
-    /// Queues the documents that waited for this blob: it has arrived, or could not be fetched for another document, and any of them may be
-    /// the next to request it.
-    mutating func blobCame(_ digest: BlobDigest) {
-        waitingForTurn += waitingForBlob.removeValue(forKey: digest) ?? []
-    }
-
-    func isWaiting(for digest: BlobDigest) -> Bool { waitingForBlob[digest] != nil }
-
-    /// The blob that a fetch is for.
-    func digest(_ handle: BlobHandle) -> BlobDigest? {
-        fetches[handle].flatMap { incoming[$0]?.missing.first?.digest }
     }
 
     /// Stores a piece of a blob.
@@ -67,35 +55,9 @@ extension PullSession {
     /// - Throws: the reason why the blob is given up. Further pieces of it are ignored.
     mutating func blobPiece(_ handle: BlobHandle, _ bytes: [UInt8], isLast: Bool) throws(LoveseatError) {
         // The peer still sends the rest of a blob that was given up.
-        guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
-            case .fetching(var fetch) = entry.stage
-        else { return }
-        fetch.bytes += UInt64(bytes.count)
-        incoming[key]?.stage = .fetching(fetch)
-        if let length = blob.storedLength, fetch.bytes > length {
-            incoming[key]?.stage = .waiting(startsOver: false)
-            throw LoveseatError(
-                .corruptData,
-                "blob \(blob.digest) is longer than the \(length) bytes that the document says"
-            )
-        }
+        guard let digest = try incoming.receive(bytes.count, of: handle) else { return }
         try replica.writeBlob(handle, bytes)
-        if isLast { try replica.finishBlob(handle, expected: blob.digest) }
-    }
-
-    /// The progress of a blob that is being fetched; nil if it is not.
-    func blobEvent(_ handle: BlobHandle) -> BlobEvent? {
-        guard let key = fetches[handle], let entry = incoming[key], let blob = entry.missing.first,
-            case .fetching(let fetch) = entry.stage
-        else { return nil }
-        return BlobEvent(
-            collection: collection,
-            documentID: entry.revision.documentID,
-            digest: blob.digest,
-            isPush: false,
-            transferred: fetch.bytes,
-            length: blob.storedLength
-        )
+        if isLast { try replica.finishBlob(handle, expected: digest) }
     }
 
     /// Ends a fetch: the blob is here, or the error says why it is not.
@@ -105,7 +67,7 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) {
         // A blob that was given up still ends when the peer has sent all of it.
-        guard let key = fetches.removeValue(forKey: handle), incoming[key] != nil else { return }
+        guard let key = incoming.endFetch(handle), incoming[key] != nil else { return }
         guard let error else {
             incoming[key]?.missing.removeFirst()
             incoming[key]?.stage = .waiting(startsOver: false)
@@ -113,21 +75,6 @@ extension PullSession {
         }
         replica.cancelBlob(handle)
         giveUpBlob(of: key, error, &effects)
-    }
-
-    /// Leaves out the content of other leaves that needs the first missing blob; returns false if the revision itself needs it.
-    private mutating func leaveOutTold(_ key: Int) -> Bool {
-        guard let entry = incoming[key], let blob = entry.missing.first,
-            entry.told.contains(where: { $0.digest == blob.digest }),
-            !BlobReference.all(in: entry.revision.body).contains(where: { $0.digest == blob.digest })
-        else { return false }
-        incoming[key]?.missing.removeAll { $0.digest == blob.digest }
-        incoming[key]?.stage = .waiting(startsOver: false)
-        incoming[key]?.revision.knowledge?.leaveOutBodies { node in
-            guard node.flags.contains(.hasBlobs), let body = node.body else { return false }
-            return BlobReference.all(in: body).contains { $0.digest == blob.digest }
-        }
-        return true
     }
 
     private mutating func giveUpBlob(
@@ -139,7 +86,7 @@ extension PullSession {
             incoming[key]?.stage = .waiting(startsOver: true)
             return fetchNext(key, &effects)
         }
-        if error.code.domain == .couchbaseLite, leaveOutTold(key) { return fetchNext(key, &effects) }
+        if error.code.domain == .couchbaseLite, incoming.leaveOutTold(key) { return fetchNext(key, &effects) }
         let isDenied = [.notFound, .httpNotFound, .httpForbidden].contains(error.code)
         if isDenied, replaceByListed(key, &effects) { return }
         // One blob must not keep the checkpoint back, but a disk that is full or broken must.

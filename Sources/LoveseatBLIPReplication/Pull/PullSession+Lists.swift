@@ -9,14 +9,14 @@ extension PullSession {
         do throws(ReplyError) {
             var changes = try ChangesMessage(message).changes
             for index in changes.indices where changes[index].flags.contains(.leftChannel) {
-                changes[index].isNews = isNews(changes[index].sequence)
+                changes[index].isNews = sequences.isNews(changes[index].sequence)
             }
-            if !isActive, let defect = changes.lazy.compactMap(\.defect).first {
+            if !setup.isActive, let defect = changes.lazy.compactMap(\.defect).first {
                 throw ReplyError("BLIP", 400, "invalid entry of changes: \(defect)")
             }
             if changes.isEmpty {
                 isCaughtUp = true
-            } else if isActive, message.noReply {
+            } else if setup.isActive, message.noReply {
                 // Nothing can be asked for of such a list, and the next checkpoint would count it as done with.
                 failure = LoveseatError(
                     .remoteError,
@@ -26,11 +26,6 @@ extension PullSession {
             }
             add(message, request, .changes(changes), &effects)
         } catch { refuse(message, request, error, &effects) }
-    }
-
-    /// Whether a change was made after the sequence from which this session pulls. A compound sequence stands for an older change.
-    private func isNews(_ sequence: RemoteSequence) -> Bool {
-        UInt64(sequence.text) != nil && since?.isBefore(sequence) == true
     }
 
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
@@ -71,52 +66,36 @@ extension PullSession {
         guard list.count > 0 else {
             return effects.append(.reply(.acknowledgement(of: message), to: request))
         }
-        listBytes += list.bytes
-        guard listBytes <= tuning.listBytesAccepted, list.count <= tuning.listEntriesAccepted else {
+        guard lists.add(list, setup.tuning) else {
             failure = LoveseatError(.remoteError, "the peer sent more lists of changes than it may")
             return
         }
-        nextList += 1
-        lists[nextList] = list
-        waitingLists.append(nextList)
     }
 
     /// The next list, if there is room for the revisions that it may ask for.
     mutating func dequeueList() -> Int? {
-        guard let number = waitingLists.first, incoming.count < tuning.revisionsHandled,
-            let list = lists[number], hasRoom(for: list)
+        guard let (number, list) = lists.next, incoming.count < setup.tuning.revisionsHandled,
+            expectations.hasRoom(for: list, of: peer, setup.tuning)
         else { return nil }
-        waitingLists.removeFirst()
+        lists.dequeue()
         return number
     }
 
     /// Says which entries of a list are wanted.
     mutating func evaluateList(_ number: Int, _ effects: inout SessionEffects) {
         guard let list = lists[number] else { return impossible("list \(number) is not here") }
-        defer { listBytes -= list.bytes }
         switch list.entries {
         case .changes(let changes):
             let verdicts = effects.ask { try replica.evaluate(changes, from: peer) }
-            lists[number] = nil
+            lists.remove(number)
             if let verdicts { answer(list, changes, number, verdicts, &effects) }
         case .proposals(let proposals, let namesRevision):
             let verdicts = effects.ask { try replica.evaluate(proposals, from: peer) }
-            lists[number] = nil
+            lists.remove(number)
             if let verdicts {
                 answer(list, proposals, verdicts, namesRevision: namesRevision, &effects)
             }
         }
-    }
-
-    /// Whether all revisions that a list may ask for fit now. A peer may send them all at once.
-    private func hasRoom(for list: ReceivedList) -> Bool {
-        guard !expectations.isEmpty else { return true }
-        // A peer that proposes sends a few at a time (replication.md §9.1).
-        guard case .changes = list.entries else { return expectations.count < tuning.proposalsAgreed }
-        let bytes = list.announcedBytes + list.unsized * expectations.usualSize
-        let most = peer == .loveseat ? tuning.revisionsRequestedOfLoveseat : tuning.revisionsRequested
-        return expectations.count + list.count <= most
-            && expectations.bytes + bytes <= tuning.requestedBytes
     }
 
     private mutating func answer(
@@ -141,7 +120,7 @@ extension PullSession {
                 report(change.documentID, isDeleted: false, error, &effects)
                 continue
             }
-            if isActive, change.isRemoval {
+            if setup.isActive, change.isRemoval {
                 said.append(.notWanted)
                 returning.remove(change.documentID)
                 removals.append(
@@ -150,7 +129,7 @@ extension PullSession {
                 sequences.finish(sequences.announce(change.sequence))
                 continue
             }
-            guard isActive else {
+            guard setup.isActive else {
                 said.append(item(verdict))
                 if case .wanted = verdict { expectations.agreed.add(change.documentID) }
                 continue
@@ -169,16 +148,15 @@ extension PullSession {
         // A peer that takes a document away counts it as gone once we answer.
         removeAccess(removals, &effects)
         if effects.failure != nil { return }
-        reply(ChangesMessage.Answer(said, from: receiver).message, to: list, &effects)
-        revoked.subtract(returning)
-        revokedButDeletion.subtract(returning)
+        reply(ChangesMessage.Answer(said, from: setup.receiver).message, to: list, &effects)
+        notes.returned(returning)
     }
 
     private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Answer.Item {
         switch verdict {
-        case .wanted(let ancestors): .wanted(known: Array(ancestors.prefix(tuning.ancestorsNamed)))
+        case .wanted(let ancestors): .wanted(known: Array(ancestors.prefix(setup.tuning.ancestorsNamed)))
         case .alreadyHere: .notWanted
-        case .conflict: isActive ? .wanted(known: []) : .refused(409)
+        case .conflict: setup.isActive ? .wanted(known: []) : .refused(409)
         }
     }
 
@@ -198,22 +176,13 @@ extension PullSession {
             case .conflict(let current): return .conflict(namesRevision ? .has(current) : .unknown)
             }
         }
-        var receiver = receiver
-        receiver.extensions = options.extensions
+        var receiver = setup.receiver
+        receiver.extensions = setup.extensions
         reply(ProposeChangesMessage.Answer(items, from: receiver).message, to: list, &effects)
     }
 
-    /// This side's own description, in its answers.
-    private var receiver: Receiver {
-        var receiver = Receiver()
-        receiver.maxHistory = tuning.maxHistory
-        receiver.findsBlobs = true
-        receiver.takesDeltas = options.takesDeltas
-        return receiver
-    }
-
     private func reply(_ message: Message, to list: ReceivedList, _ effects: inout SessionEffects) {
-        var message = message.compressed(from: tuning.compressionThreshold)
+        var message = message.compressed(from: setup.tuning.compressionThreshold)
         message.isUrgent = list.isUrgent
         effects.append(.reply(message, to: list.request))
     }

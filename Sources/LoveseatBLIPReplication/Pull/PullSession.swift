@@ -3,6 +3,40 @@ import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
+/// The rights and the limits of a pull.
+struct PullSetup {
+    let collection: Int
+    let wireIndex: Int?
+    /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
+    let isActive: Bool
+    let tuning: ReplicationTuning
+    /// Documents that the peer takes away are purged.
+    var autoPurges = true
+    /// The app decides which revisions are stored.
+    var isFiltered = false
+    /// The app decides what the peer may write.
+    var restrictsAccess = false
+    var takesDeltas = false
+    /// The protocol extensions that answers to proposals name.
+    var extensions: String?
+    /// A body may say that the document was removed, because announcements cannot (replication.md Part B).
+    var removesByBody = false
+
+    init(collection: Int, wireIndex: Int?, isActive: Bool, tuning: ReplicationTuning) {
+        (self.collection, self.wireIndex) = (collection, wireIndex)
+        (self.isActive, self.tuning) = (isActive, tuning)
+    }
+
+    /// This side's own description, in its answers.
+    var receiver: Receiver {
+        var receiver = Receiver()
+        receiver.maxHistory = tuning.maxHistory
+        receiver.findsBlobs = true
+        receiver.takesDeltas = takesDeltas
+        return receiver
+    }
+}
+
 /// Decides what the receiving side of one collection does: which announced revisions it wants, when received ones are stored, and how they
 /// are answered.
 ///
@@ -11,85 +45,33 @@ import LoveseatReplication
 ///   ≤ 16 MB of lists     ≤ 200 and 16 MB are expected                       ≤ 100, 1 MiB or 20 ms
 /// ```
 struct PullSession {
-    struct Options: Hashable {
-        /// Documents that the peer takes away are purged.
-        var autoPurges = true
-        /// The app decides which revisions are stored.
-        var isFiltered = false
-        /// The app decides what the peer may write.
-        var restrictsAccess = false
-        var takesDeltas = false
-        /// The protocol extensions that answers to proposals name.
-        var extensions: String?
-        /// A body may say that the document was removed, because announcements cannot (replication.md Part B).
-        var removesByBody = false
-    }
-
     let replica: any ReplicaInbox & ReplicaBlobs
-    let collection: Int
-    let wireIndex: Int?
-    /// An active puller subscribed, keeps track of sequences, and takes conflicts in; a passive one refuses them.
-    let isActive: Bool
-    let options: Options
-    let tuning: ReplicationTuning
-
-    /// Where this session's feed begins; nil for the beginning.
-    let since: RemoteSequence?
+    let setup: PullSetup
     var sequences: RemoteSequences
-    var lists: [Int: ReceivedList] = [:]
-    var waitingLists: [Int] = []
-    var nextList = 0
-    var listBytes = 0
+    var lists = ReceivedLists()
     var expectations = Expectations()
-    /// Documents that the peer took away while one of their revisions was in flight.
-    var revoked: DocumentSet = []
-    /// The same for documents that stay here because of an edit: only their deletion is still accepted.
-    var revokedButDeletion: DocumentSet = []
-    var incoming: [Int: Incoming] = [:]
-    var nextKey = 0
-    var insertQueue: [Int] = []
-    var insertBytes = 0
-    private var timerIsSet = false
+    var notes = FlightNotes()
+    var incoming = IncomingRevisions()
+    var insertQueue = InsertQueue()
     /// Documents that the peer has and could not send.
     private(set) var unsent: DocumentSet = []
-    private var isTime = false
-    private var moved: [Moved] = []
-    var bufferedBytes = 0
-    var fetches: [BlobHandle: Int] = [:]
-    /// Documents that need a blob while as many as may be are being fetched.
-    var waitingForTurn: [Int] = []
-    /// Documents that need a blob that is being fetched for another.
-    var waitingForBlob: [BlobDigest: [Int]] = [:]
-    /// The peer can send a blob from any byte on.
-    var resumesBlobs = false
+    var forPush = PushHints()
     var peer: RevisionTree.PeerKind
-    /// Documents with a revision on its way to this side, and the place up to which announcements are about an older state of the peer.
-    private var outdated: DocumentMap<Announcement> = [:]
     var isCaughtUp: Bool
     var progress = DirectionProgress()
     var failure: LoveseatError?
-    /// The revisions that the peer sent a moment ago, which are not announced back to it. An active side knows them by its marks.
-    private(set) var echoes = EchoMemory()
 
     init(
         _ replica: any ReplicaInbox & ReplicaBlobs,
-        collection: Int,
-        wireIndex: Int?,
-        isActive: Bool,
+        _ setup: PullSetup,
         since: RemoteSequence?,
-        options: Options,
-        peer: RevisionTree.PeerKind,
-        tuning: ReplicationTuning
+        peer: RevisionTree.PeerKind
     ) {
         self.replica = replica
+        self.setup = setup
         self.peer = peer
-        self.options = options
-        self.collection = collection
-        self.wireIndex = wireIndex
-        self.isActive = isActive
-        self.tuning = tuning
-        (self.since, sequences) = (since, RemoteSequences(since: since))
-        isCaughtUp = !isActive
+        sequences = RemoteSequences(since: since)
+        isCaughtUp = !setup.isActive
     }
 
     var remoteSequence: RemoteSequence? { sequences.done }
@@ -98,35 +80,33 @@ struct PullSession {
     mutating func pushed(_ documentID: String) {
         // The peer announces few of the documents that it takes at the same time.
         guard isListed(documentID) || isComing(documentID) else { return }
-        outdated[ExactText(documentID)] = Announcement(list: nextList, index: .max)
+        notes.note(documentID, outdatedThrough: Announcement(list: lists.last, index: .max))
     }
 
     /// Notes that the peer announced, at this place, a revision that is here already. Its earlier announcements are about an older state.
     mutating func confirmed(_ documentID: String, at place: Announcement) {
         // Most documents that are here already have nothing in flight.
         guard isComing(documentID) else { return }
-        outdated[ExactText(documentID)] = max(place, outdated[ExactText(documentID)] ?? place)
+        notes.note(documentID, outdatedThrough: max(place, notes.place(of: documentID) ?? place))
     }
 
     /// Whether a revision that waits to be stored may be outdated: the peer has taken another one from here since it announced it.
-    var mayStoreOutdated: Bool { !outdated.isEmpty && !insertQueue.isEmpty }
+    var mayStoreOutdated: Bool { notes.hasOutdated && !insertQueue.isEmpty }
 
     func isComing(_ documentID: String) -> Bool {
         expectations.contains(documentID)
-            || incoming.values.contains { $0.revision.documentID.isExactly(documentID) }
+            || incoming.contains(documentID)
     }
 
     private func isListed(_ documentID: String) -> Bool {
-        lists.values.contains { $0.announces(documentID) }
+        lists.announce(documentID)
     }
 
     /// Forgets the note about a document of which nothing is in flight any more.
     mutating func forgetIfDone(_ documentID: String) {
         // Few documents are noted, and another revision of one of them may still be on its way.
-        guard outdated[ExactText(documentID)] != nil, !isComing(documentID), !isListed(documentID) else {
-            return
-        }
-        outdated[ExactText(documentID)] = nil
+        guard notes.place(of: documentID) != nil, !isComing(documentID), !isListed(documentID) else { return }
+        notes.forgetOutdated(documentID)
     }
 
     /// Whether no announced revision is unanswered, expected, or on its way into the database.
@@ -152,7 +132,7 @@ struct PullSession {
             .init(10_000 + min(message.status, 599)),
             "the peer cannot send it: \(message.reason)"
         )
-        if isActive, let revision = message.revision {
+        if setup.isActive, let revision = message.revision {
             noteFailure(id, revision, error, &effects)
             unsent.insert(id)
             sequences.finish(entry.number)
@@ -163,7 +143,7 @@ struct PullSession {
     /// Ends a pull whose peer does not say which revision it sends, or does not send: one that was asked for would be expected for ever.
     mutating func failUnnamed(_ profile: String) {
         // A passive side expects no sequences. Where nothing is expected, such a message means nothing.
-        guard isActive, !expectations.isAnswered else { return }
+        guard setup.isActive, !expectations.isAnswered else { return }
         failure = LoveseatError(
             .remoteError,
             "the peer sent a '\(profile)' message that does not say which revision it means, so it is unknown what is still to come"
@@ -175,11 +155,10 @@ struct PullSession {
     /// Queues a revision to be stored, since none of its blobs is missing.
     mutating func enqueue(_ key: Int, _ entry: Incoming, _ effects: inout SessionEffects) {
         entry.stage = .ready
-        guard !isRevoked(entry.revision.documentID, isDeleted: entry.revision.isDeleted) else {
+        guard !notes.isRevoked(entry.revision.documentID, isDeleted: entry.revision.isDeleted) else {
             return end(key, nil, reports: false, &effects)
         }
-        insertQueue.append(key)
-        insertBytes += entry.revision.body.bytes.count
+        insertQueue.append(key, entry.revision)
     }
 
     /// Does everything that is possible without the peer.
@@ -188,50 +167,30 @@ struct PullSession {
         storeIfDue(&effects)
     }
 
-    /// A change to a document, which the push has to follow.
-    enum Moved {
-        case stored(String)
-        /// The app's resolver has to be asked.
-        case inConflict(String)
-        case takenAway(String)
-    }
-
     /// Forgets the unsent documents that have arrived. `failed`: the documents that are still to be pulled.
     mutating func keepUnsent(of failed: [String]) {
         unsent = DocumentSet(failed.filter(unsent.contains))
     }
 
-    mutating func drainMoved() -> [Moved] {
-        defer { moved = [] }
-        return moved
-    }
-
     /// Stores received revisions as soon as nothing else is expected, there are enough of them, or they have waited long.
     private mutating func storeIfDue(_ effects: inout SessionEffects) {
+        let timer = ReplicationTimer.insert(collection: setup.collection)
         while !insertQueue.isEmpty, effects.failure == nil {
-            let isEnough = insertQueue.count >= tuning.insertBatch || insertBytes >= tuning.insertBytes
-            guard isTime || isEnough || expectations.isEmpty else {
-                if !timerIsSet {
-                    timerIsSet = true
-                    effects.append(
-                        .setTimer(.insert(collection: collection), milliseconds: tuning.insertDelay)
-                    )
+            guard insertQueue.isDue(setup.tuning) || expectations.isEmpty else {
+                if insertQueue.setTimer() {
+                    effects.append(.setTimer(timer, milliseconds: setup.tuning.insertDelay))
                 }
                 return
             }
-            if timerIsSet { effects.append(.cancelTimer(.insert(collection: collection))) }
-            (timerIsSet, isTime) = (false, false)
+            if insertQueue.endWaiting() { effects.append(.cancelTimer(timer)) }
             storeBatch(&effects)
         }
-        isTime = false
+        insertQueue.isTime = false
     }
 
-    mutating func timerFired() { (timerIsSet, isTime) = (false, true) }
-
     private mutating func storeBatch(_ effects: inout SessionEffects) {
-        let queued = insertQueue.prefix(tuning.insertBatch)
-        insertQueue.removeFirst(queued.count)
-        let batch = queued.compactMap { key -> (key: Int, entry: Incoming)? in
+        let batch = insertQueue.removeFirst(setup.tuning.insertBatch).compactMap {
+            key -> (key: Int, entry: Incoming)? in
             guard let entry = incoming[key] else {
                 impossible("a revision is to be stored that is not here")
                 return nil
@@ -239,15 +198,13 @@ struct PullSession {
             return (key, entry)
         }
         let revisions = batch.map { _, entry in
-            guard let place = entry.expected?.place, let last = outdated[ExactText(entry.revision.documentID)]
-            else {
-                return entry.revision
-            }
+            guard let place = entry.expected?.place, let last = notes.place(of: entry.revision.documentID)
+            else { return entry.revision }
             var revision = entry.revision
             revision.isOutdated = place <= last
             return revision
         }
-        insertBytes -= revisions.reduce(0) { $0 + $1.body.bytes.count }
+        for revision in revisions { insertQueue.forget(revision) }
         // The database failed, which ends the session.
         guard let results = effects.ask({ try replica.insert(revisions) }) else { return }
         // A database that cannot write is not a fault of one document.
@@ -267,12 +224,14 @@ struct PullSession {
         let id = entry.revision.documentID
         switch result {
         case .inserted, .alreadyHere, .conflict:
-            if !isActive { echoes.remember(id, entry.revision.history[0], limit: tuning.echoes) }
-            moved.append(result == .conflict ? .inConflict(id) : .stored(id))
+            if !setup.isActive {
+                forPush.echoes.remember(id, entry.revision.history[0], limit: setup.tuning.echoes)
+            }
+            forPush.moved.append(result == .conflict ? .inConflict(id) : .stored(id))
             let answer = RevisionMessage.Answer.taken(isNew: result != .alreadyHere)
             end(key, nil, answer: answer, reports: result != .conflict, &effects)
         case .outranked(let knowledge, let current):
-            moved.append(.stored(id))
+            forPush.moved.append(.stored(id))
             let tree = TreeMessage.answer(knowledge, current: current)
             end(key, nil, answer: .outranked(tree: tree), &effects)
         case .refusedConflict:
@@ -284,8 +243,6 @@ struct PullSession {
         }
     }
 
-    mutating func noteTakenAway(_ id: String) { moved.append(.takenAway(id)) }
-
     /// Answers a revision and removes it.
     mutating func end(
         _ key: Int,
@@ -295,14 +252,13 @@ struct PullSession {
         finishesSequence: Bool = true,
         _ effects: inout SessionEffects
     ) {
-        guard let entry = incoming.removeValue(forKey: key) else {
+        guard let entry = incoming.remove(key) else {
             return impossible("a revision is answered that is not here")
         }
         if let error, finishesSequence {
             noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
         }
         forgetIfDone(entry.revision.documentID)
-        bufferedBytes -= entry.bytes
         if !entry.held.isEmpty { replica.releaseBlobs(entry.held) }
         if let request = entry.request {
             if let error {
@@ -310,7 +266,7 @@ struct PullSession {
                 effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
             } else {
                 let reply = answer.message(isUrgent: entry.isUrgent)
-                effects.append(.reply(reply.compressed(from: tuning.compressionThreshold), to: request))
+                effects.append(.reply(reply.compressed(from: setup.tuning.compressionThreshold), to: request))
             }
         }
         if finishesSequence, let number = entry.expected?.number { sequences.finish(number) }
@@ -328,7 +284,7 @@ struct PullSession {
         _ effects: inout SessionEffects
     ) {
         // A peer that pushes keeps refused revisions to offer them again, and revisions that the filter rejects are not to be requested.
-        guard isActive, error != .rejectedByPullFilter else { return }
+        guard setup.isActive, error != .rejectedByPullFilter else { return }
         let failed = DocumentRevision(documentID: id, revision: revision)
         effects.ask { try replica.noteFailure(failed, error) }
     }
@@ -341,31 +297,45 @@ struct PullSession {
         _ error: LoveseatError?,
         _ effects: inout SessionEffects
     ) {
-        if !isActive, error == nil { return }
-        effects.append(
-            .report(
-                .document(
-                    DocumentEvent(
-                        collection: collection,
-                        documentID: id,
-                        isPush: false,
-                        isDeleted: isDeleted,
-                        isAccessRemoved: isAccessRemoved,
-                        error: error
-                    )
-                )
-            )
+        if !setup.isActive, error == nil { return }
+        let event = DocumentEvent(
+            collection: setup.collection,
+            documentID: id,
+            isPush: false,
+            isDeleted: isDeleted,
+            isAccessRemoved: isAccessRemoved,
+            error: error
         )
+        effects.append(.report(.document(event)))
     }
 
     /// Discards revisions that are not stored, and suspends their blobs.
     mutating func disconnected() {
-        for handle in fetches.keys.sorted() { replica.suspendBlob(handle) }
-        let held = incoming.sorted { $0.key < $1.key }.flatMap(\.value.held)
+        for handle in incoming.fetches.keys.sorted() { replica.suspendBlob(handle) }
+        let held = incoming.held
         if !held.isEmpty { replica.releaseBlobs(held) }
-        (fetches, incoming) = ([:], [:])
-        (insertQueue, waitingForTurn, waitingForBlob) = ([], [], [:])
-        bufferedBytes = 0
+        incoming.removeAll()
+        insertQueue.removeAll()
+    }
+}
+
+/// Notes of a pull for the push of the same collection.
+struct PushHints {
+    /// A change to a document, which the push has to follow.
+    enum Moved {
+        case stored(String)
+        /// The app's resolver has to be asked.
+        case inConflict(String)
+        case takenAway(String)
+    }
+
+    var moved: [Moved] = []
+    /// The revisions that the peer sent a moment ago, which are not announced back to it. An active side knows them by its marks.
+    var echoes = EchoMemory()
+
+    mutating func drainMoved() -> [Moved] {
+        defer { moved = [] }
+        return moved
     }
 }
 

@@ -11,26 +11,8 @@ import LoveseatReplication
 ///                         └── the change of a document that came while an older one was under way ◀───┘
 /// ```
 struct PushSession {
-    enum Mode: Hashable {
-        /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
-        case proposing(pulls: Bool)
-        /// With `changes`, for a peer that subscribed (replication.md §7).
-        case announcing(SubChangesMessage)
-    }
-
-    /// The direction, the collection and the limits of a push.
-    struct Setup {
-        let collection: Int
-        let wireIndex: Int?
-        let mode: Mode
-        let isContinuous: Bool
-        /// Whether deltas are sent to a peer that takes them.
-        let sendsDeltas: Bool
-        let tuning: ReplicationTuning
-    }
-
     let replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements
-    let setup: Setup
+    let setup: PushSetup
     /// The limits that apply while so many connections are open.
     private(set) var tuning: ReplicationTuning
     var feed: PushFeed
@@ -56,7 +38,7 @@ struct PushSession {
 
     init(
         _ replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements,
-        _ setup: Setup,
+        _ setup: PushSetup,
         start: SequenceSet,
         peer: PushTarget
     ) {

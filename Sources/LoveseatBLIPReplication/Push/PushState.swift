@@ -1,6 +1,24 @@
 import LoveseatModel
 import LoveseatReplication
 
+/// The direction, the collection and the limits of a push.
+struct PushSetup {
+    enum Mode: Hashable {
+        /// With `proposeChanges` (replication.md §8). Without pull a conflict is final.
+        case proposing(pulls: Bool)
+        /// With `changes`, for a peer that subscribed (replication.md §7).
+        case announcing(SubChangesMessage)
+    }
+
+    let collection: Int
+    let wireIndex: Int?
+    let mode: Mode
+    let isContinuous: Bool
+    /// Whether deltas are sent to a peer that takes them.
+    let sendsDeltas: Bool
+    let tuning: ReplicationTuning
+}
+
 /// How far a push has read its feed, and which of the changes are done with.
 struct PushFeed {
     /// How far the feed was read.
