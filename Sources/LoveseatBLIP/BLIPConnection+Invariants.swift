@@ -4,41 +4,44 @@ import LoveseatAssertions
 /// less often the more messages there are.
 extension BLIPConnection {
     func checkInvariants() {
-        if !invariantPace.isDue(holding: requests.count + responses.count + awaited.count) { return }
+        if !invariantPace.isDue(holding: incoming.count + answers.awaited.count) { return }
         checkIncoming()
         checkOutgoing()
     }
 
     private func checkIncoming() {
         invariant(
-            incomingBytes == sum { $0.bufferedBytes },
-            "\(incomingBytes) bytes are counted of unfinished messages, which have \(sum { $0.bufferedBytes })"
+            incoming.bufferedBytes == sum { $0.bufferedBytes },
+            "\(incoming.bufferedBytes) bytes are counted of unfinished messages, which have \(sum { $0.bufferedBytes })"
         )
         invariant(
-            spilledBytes == sum { $0.spilledBytes },
-            "\(spilledBytes) bytes elsewhere are counted of unfinished messages, which have \(sum { $0.spilledBytes })"
+            incoming.spilledBytes == sum { $0.spilledBytes },
+            "\(incoming.spilledBytes) bytes elsewhere are counted of unfinished messages, which have \(sum { $0.spilledBytes })"
         )
         invariant(
-            unfinished.count == requests.count && unfinished.allSatisfy { requests[$0] != nil }
-                && zip(unfinished, unfinished.dropFirst()).allSatisfy(<),
-            "requests \(unfinished) count as unfinished, and \(requests.keys.sorted()) are"
+            incoming.order.count == incoming.requests.count
+                && incoming.order.allSatisfy { incoming.requests[$0] != nil }
+                && zip(incoming.order, incoming.order.dropFirst()).allSatisfy(<),
+            "requests \(incoming.order) count as unfinished, and \(incoming.requests.keys.sorted()) are"
         )
         invariant(
-            heldAcknowledgements.keys.allSatisfy { requests[$0] != nil },
+            incoming.heldAcknowledgements.keys.allSatisfy { incoming.requests[$0] != nil },
             "an acknowledgement is held back of a request that is not here"
         )
         invariant(
-            requests.keys.allSatisfy { $0 <= lastIncoming } && awaited.keys.allSatisfy { $0 <= lastRequest },
+            incoming.requests.keys.allSatisfy { $0 <= incoming.lastRequest }
+                && answers.awaited.keys.allSatisfy { $0 <= answers.lastRequest },
             "a message is known whose number was not given yet"
         )
         invariant(
-            responses.keys.allSatisfy { awaited[$0] != nil },
+            incoming.responses.keys.allSatisfy { answers.awaited[$0] != nil },
             "an answer comes to a request that was answered"
         )
     }
 
     private func sum(_ bytes: (IncomingMessage) -> Int) -> Int {
-        requests.values.reduce(0) { $0 + bytes($1) } + responses.values.reduce(0) { $0 + bytes($1) }
+        incoming.requests.values.reduce(0) { $0 + bytes($1) }
+            + incoming.responses.values.reduce(0) { $0 + bytes($1) }
     }
 
     private func check(_ queue: OutgoingQueue) {
@@ -50,15 +53,15 @@ extension BLIPConnection {
     }
 
     private func checkOutgoing() {
-        check(queue)
-        check(icebox)
-        check(starved)
+        check(outgoing.queue)
+        check(outgoing.icebox)
+        check(outgoing.starved)
         invariant(
-            icebox.allSatisfy { $0.unacknowledged >= $0.window },
+            outgoing.icebox.allSatisfy { $0.unacknowledged >= $0.window },
             "a message waits for acknowledgements that has room"
         )
         invariant(
-            starved.allSatisfy { $0.pending.isEmpty && !$0.isWhole },
+            outgoing.starved.allSatisfy { $0.pending.isEmpty && !$0.isWhole },
             "a message waits for its body that has some"
         )
     }

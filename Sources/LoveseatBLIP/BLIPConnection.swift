@@ -42,24 +42,10 @@ package final class BLIPConnection {
     private var encoder: FrameEncoder
     private var decoder: FrameDecoder
 
-    private(set) var queue = OutgoingQueue()
-    private(set) var icebox = OutgoingQueue()
-    /// Replies that wait for their body.
-    private(set) var starved = OutgoingQueue()
+    private(set) var outgoing = OutgoingMessages()
     private var acknowledgements: [[UInt8]] = []
-    private(set) var lastRequest: UInt64 = 0
-    private(set) var awaited: [UInt64: (tag: Tag, inPieces: Bool)] = [:]
-    private var tagsInPieces: Set<Tag> = []
-
-    private(set) var lastIncoming: UInt64 = 0
-    private(set) var requests: [UInt64: IncomingMessage] = [:]
-    private(set) var responses: [UInt64: IncomingMessage] = [:]
-    private(set) var incomingBytes = 0
-    private(set) var spilledBytes = 0
-    /// The numbers of the requests in ``requests``, ascending.
-    private(set) var unfinished: [UInt64] = []
-    /// The acknowledgements of requests that are held back until older requests are finished.
-    private(set) var heldAcknowledgements: [UInt64: UInt64] = [:]
+    private(set) var answers = AwaitedAnswers()
+    private(set) var incoming = UnfinishedMessages()
     /// Requests whose answers are urgent because the requests were.
     private var urgentRequests: Set<UInt64> = []
     private var events: [Event] = []
@@ -88,7 +74,7 @@ package final class BLIPConnection {
     ///
     /// - Throws: ``BLIPError/tooLarge(_:)`` for properties past 102,400 bytes.
     package func send(_ message: Message, tag: Tag?, inPieces: Bool = false) throws(BLIPError) {
-        if let tag, inPieces { tagsInPieces.insert(tag) }
+        if let tag, inPieces { answers.tagsInPieces.insert(tag) }
         try enqueue(message, type: .request, number: nil, tag: tag, isWhole: true)
     }
 
@@ -116,16 +102,7 @@ package final class BLIPConnection {
 
     /// Adds to a begun reply.
     package func supply(_ bytes: [UInt8], isLast: Bool, for number: UInt64) {
-        let matches = Self.isReply(to: number)
-        let add = { (message: inout OutgoingMessage) in
-            message.pending += bytes
-            message.isWhole = isLast
-            message.awaitsSupply = false
-        }
-        if var message = starved.remove(where: matches) {
-            add(&message)
-            queue.append(message)
-        } else if !queue.update(where: matches, add), !icebox.update(where: matches, add) {
+        if !outgoing.supply(bytes, isLast: isLast, for: number) {
             impossible("more is supplied of the answer to \(number), which is not being sent")
         }
     }
@@ -153,7 +130,7 @@ package final class BLIPConnection {
         }
         if message.isCompressed { flags.insert(.compressed) }
         if message.noReply { flags.insert(.noReply) }
-        queue.append(
+        outgoing.queue.append(
             OutgoingMessage(
                 type: type,
                 number: number,
@@ -168,35 +145,34 @@ package final class BLIPConnection {
 
     /// Takes back requests that have not begun to be sent.
     package func cancelUnsent(_ tags: Set<Tag>) {
-        while queue.remove(where: { !$0.hasBegun && $0.tag.map { tags.contains($0) } == true }) != nil {}
-    }
-
-    private static func isReply(to number: UInt64) -> (OutgoingMessage) -> Bool {
-        { $0.type == .response && $0.number == number }
+        let isUnsent = { (message: OutgoingMessage) in
+            !message.hasBegun && message.tag.map { tags.contains($0) } == true
+        }
+        while outgoing.queue.remove(where: isUnsent) != nil {}
     }
 
     private func askForBody(_ number: UInt64) {
-        _ = queue.update(where: Self.isReply(to: number)) { $0.awaitsSupply = true }
+        _ = outgoing.queue.update(where: OutgoingMessages.isReply(to: number)) { $0.awaitsSupply = true }
         events.append(.wantsBody(number: number))
     }
 
     /// Whether there is nothing to send now.
-    package var hasNothingToSend: Bool { acknowledgements.isEmpty && queue.isEmpty }
+    package var hasNothingToSend: Bool { acknowledgements.isEmpty && outgoing.queue.isEmpty }
 
     /// The bytes queued in memory.
-    package var queuedBytes: Int { queue.bytes + icebox.bytes + starved.bytes }
+    package var queuedBytes: Int { outgoing.bytes }
 
     /// The next frame to hand to the transport; nil if there is nothing to send now.
     ///
     /// - Throws: ``BLIPError/compression`` if zlib fails, which ends the connection.
     package func nextFrame() throws(BLIPError) -> [UInt8]? {
         if !acknowledgements.isEmpty { return acknowledgements.removeFirst() }
-        while var message = queue.popFirst() {
+        while var message = outgoing.queue.popFirst() {
             if message.pending.isEmpty, !message.isWhole, message.hasBegun {
-                starved.append(message)
+                outgoing.starved.append(message)
                 continue
             }
-            let mayBeLarge = message.isUrgent || queue.first?.isUrgent != true
+            let mayBeLarge = message.isUrgent || outgoing.queue.first?.isUrgent != true
             let chunk = message.pending.prefix(mayBeLarge ? Self.largestPayload : Self.smallPayload)
             message.pending = message.pending.dropFirst(chunk.count)
             let isLast = message.pending.isEmpty && message.isWhole
@@ -212,9 +188,9 @@ package final class BLIPConnection {
                     events.append(.wantsBody(number: number))
                 }
                 if message.unacknowledged >= message.window {
-                    icebox.append(message)
+                    outgoing.icebox.append(message)
                 } else {
-                    queue.append(message)
+                    outgoing.queue.append(message)
                 }
             }
             return frame
@@ -225,12 +201,12 @@ package final class BLIPConnection {
     private func beginIfNew(_ message: inout OutgoingMessage) -> UInt64 {
         message.hasBegun = true
         if let number = message.number { return number }
-        lastRequest += 1
-        message.number = lastRequest
+        let number = answers.newRequest()
+        message.number = number
         if let tag = message.tag, !message.flags.contains(.noReply) {
-            awaited[lastRequest] = (tag, tagsInPieces.remove(tag) != nil)
+            answers.awaitAnswer(to: number, tag)
         }
-        return lastRequest
+        return number
     }
 
     private func account(for frame: [UInt8], of message: inout OutgoingMessage, number: UInt64) {
@@ -272,19 +248,19 @@ package final class BLIPConnection {
         let number = frame.number
         var message: IncomingMessage
         // Nothing else may hold the message, or each frame would copy it.
-        let isFirst = requests[number] == nil
-        if let partial = requests.removeValue(forKey: number) {
+        let isFirst = incoming.requests[number] == nil
+        if let partial = incoming.requests.removeValue(forKey: number) {
             message = partial
-        } else if number == lastIncoming + 1 {
-            lastIncoming += 1
+        } else if number == incoming.lastRequest + 1 {
+            incoming.lastRequest += 1
             message = IncomingMessage(frame)
         } else {
-            throw .message("request \(number) came after request \(lastIncoming)")
+            throw .message("request \(number) came after request \(incoming.lastRequest)")
         }
         try add(frame, to: &message, key: number << 1, acknowledgement: .acknowledgeRequest)
         if frame.flags.contains(.moreComing) {
-            requests[number] = message
-            if isFirst { unfinished.append(number) }
+            incoming.requests[number] = message
+            if isFirst { incoming.order.append(number) }
             return
         }
         let whole = try whole(message, key: number << 1)
@@ -295,26 +271,26 @@ package final class BLIPConnection {
 
     private func receiveResponse(_ frame: IncomingFrame) throws(BLIPError) {
         // A peer may answer twice, or answer a request that wants no answer.
-        guard let (tag, inPieces) = awaited[frame.number] else {
-            guard frame.number <= lastRequest else {
+        guard let (tag, inPieces) = answers.awaited[frame.number] else {
+            guard frame.number <= answers.lastRequest else {
                 throw .message("an answer to request \(frame.number), which was never sent")
             }
             return
         }
         let key = frame.number << 1 | 1
-        var message = responses.removeValue(forKey: frame.number) ?? IncomingMessage(frame)
+        var message = incoming.responses.removeValue(forKey: frame.number) ?? IncomingMessage(frame)
         let isStreamed = inPieces && message.type == .response
         try add(frame, to: &message, key: isStreamed ? nil : key, acknowledgement: .acknowledgeResponse)
         let isLast = !frame.flags.contains(.moreComing)
         if isStreamed, message.properties != nil {
-            incomingBytes -= message.bufferedBytes
+            incoming.bufferedBytes -= message.bufferedBytes
             events.append(.piece(tag, message.drainBody(), isLast: isLast))
         }
         if !isLast {
-            responses[frame.number] = message
+            incoming.responses[frame.number] = message
             return
         }
-        awaited[frame.number] = nil
+        answers.awaited[frame.number] = nil
         if isStreamed { return }
         let whole = try whole(message, key: key)
         if whole.isTooLarge {
@@ -335,16 +311,16 @@ package final class BLIPConnection {
     ) throws(BLIPError) {
         let before = message.bufferedBytes
         let due = try message.add(frame)
-        incomingBytes += message.bufferedBytes - before
+        incoming.bufferedBytes += message.bufferedBytes - before
         if let key { try bound(&message, key) }
-        let bytes = incomingBytes + spilledBytes + 256 * (requests.count + responses.count)
+        let bytes = incoming.bytes + 256 * incoming.count
         guard bytes <= limits.incomingBytes + allowance else {
             throw .tooLarge("more than \(limits.incomingBytes) bytes of messages that were not asked for")
         }
         // A frame is acknowledged only when enough of its message has come.
         guard let due else { return }
-        if acknowledgement == .acknowledgeRequest, mustWait(frame.number) {
-            heldAcknowledgements[frame.number] = due
+        if acknowledgement == .acknowledgeRequest, incoming.mustWait(frame.number, limits) {
+            incoming.heldAcknowledgements[frame.number] = due
         } else {
             acknowledgements.append(
                 FrameEncoder.acknowledgement(number: frame.number, type: acknowledgement, bytes: due)
@@ -360,46 +336,35 @@ package final class BLIPConnection {
                 throw .tooLarge("a message of more than \(limits.endlessMessage) bytes")
             }
             spill?.drop(key)
-            spilledBytes -= message.spilledBytes
-            incomingBytes -= message.bufferedBytes
+            incoming.spilledBytes -= message.spilledBytes
+            incoming.bufferedBytes -= message.bufferedBytes
             message.discardedBytes += message.spilledBytes + message.drainBody().count
             message.spilledBytes = 0
-            incomingBytes += message.bufferedBytes
-        } else if let spill, incomingBytes > limits.memoryBytes, message.body.count >= Self.spillSize {
+            incoming.bufferedBytes += message.bufferedBytes
+        } else if let spill, incoming.bufferedBytes > limits.memoryBytes, message.body.count >= Self.spillSize
+        {
             let body = message.drainBody()
             do { try spill.append(body, to: key) } catch { throw .spill("\(error)") }
             message.spilledBytes += body.count
-            spilledBytes += body.count
-            incomingBytes -= body.count
+            incoming.spilledBytes += body.count
+            incoming.bufferedBytes -= body.count
         }
     }
 
     /// A message with all of its body.
     private func whole(_ message: IncomingMessage, key: UInt64) throws(BLIPError) -> Message {
-        incomingBytes -= message.bufferedBytes
+        incoming.bufferedBytes -= message.bufferedBytes
         var whole = message.message
         whole.isTooLarge = message.discardedBytes > 0
         guard message.spilledBytes > 0, let spill else { return whole }
-        spilledBytes -= message.spilledBytes
+        incoming.spilledBytes -= message.spilledBytes
         do { whole.body = try spill.remove(key) + whole.body } catch { throw .spill("\(error)") }
         return whole
     }
 
-    /// Whether a request is to be acknowledged only when older ones are finished: a peer may send any number at once, each
-    /// as far as it gets without acknowledgement (blip.md §9).
-    private func mustWait(_ number: UInt64) -> Bool {
-        incomingBytes + spilledBytes > limits.unfinishedBytes
-            && unfinished.count > limits.requestsAcknowledged
-            && number > unfinished[limits.requestsAcknowledged - 1]
-    }
-
     /// A request that came in several frames is whole.
     private func finish(_ number: UInt64) {
-        if let index = unfinished.firstIndex(of: number) { unfinished.remove(at: index) }
-        heldAcknowledgements[number] = nil
-        for (waiting, bytes) in heldAcknowledgements.sorted(by: { $0.key < $1.key }) where !mustWait(waiting)
-        {
-            heldAcknowledgements[waiting] = nil
+        for (waiting, bytes) in incoming.finish(number, limits) {
             acknowledgements.append(
                 FrameEncoder.acknowledgement(number: waiting, type: .acknowledgeRequest, bytes: bytes)
             )
@@ -411,33 +376,17 @@ package final class BLIPConnection {
         // Malformed, unknown and exaggerated acknowledgements are ignored (blip.md §9, §12).
         guard let bytes = try? payload.readVarInt() else { return }
         let isRequest = frame.type == .acknowledgeRequest
-        let matches = { (message: OutgoingMessage) in
-            message.number == frame.number && message.hasBegun && (message.type == .request) == isRequest
-        }
-        let acknowledge = { (message: inout OutgoingMessage) in
-            if bytes > message.sentBytes { return }
-            message.unacknowledged = min(message.unacknowledged, message.sentBytes - bytes)
-        }
-        if var message = icebox.remove(where: matches) {
-            acknowledge(&message)
-            if message.unacknowledged < message.window {
-                queue.append(message)
-            } else {
-                icebox.append(message)
-            }
-        } else if !queue.update(where: matches, acknowledge) {
-            _ = starved.update(where: matches, acknowledge)
-        }
+        outgoing.acknowledge(bytes, of: frame.number, isRequest: isRequest)
     }
 
     /// Ends the connection, and returns the tags of all requests that will not be answered.
     package func disconnect() -> [Tag] {
-        let tags = Set(awaited.values.map(\.tag) + queue.tags + icebox.tags)
-        for (number, message) in requests where message.spilledBytes > 0 { spill?.drop(number << 1) }
-        for (number, message) in responses where message.spilledBytes > 0 { spill?.drop(number << 1 | 1) }
-        (awaited, requests, responses) = ([:], [:], [:])
-        (unfinished, heldAcknowledgements, urgentRequests) = ([], [:], [])
-        (queue, icebox, starved) = (OutgoingQueue(), OutgoingQueue(), OutgoingQueue())
+        let tags = Set(answers.awaited.values.map(\.tag) + outgoing.queue.tags + outgoing.icebox.tags)
+        for key in incoming.spilledKeys { spill?.drop(key) }
+        answers.awaited = [:]
+        incoming.removeAll()
+        urgentRequests = []
+        outgoing = OutgoingMessages()
         acknowledgements = []
         events = []
         return tags.sorted()

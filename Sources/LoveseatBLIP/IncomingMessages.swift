@@ -73,3 +73,49 @@ package struct IncomingMessage: Sendable {
         )
     }
 }
+
+/// The messages of which some frames are still to come.
+struct UnfinishedMessages: Sendable {
+    /// The number of the last request that came.
+    var lastRequest: UInt64 = 0
+    var requests: [UInt64: IncomingMessage] = [:]
+    var responses: [UInt64: IncomingMessage] = [:]
+    /// The bytes in memory, and those of bodies that are kept elsewhere.
+    var bufferedBytes = 0
+    var spilledBytes = 0
+    /// The numbers of the requests in ``requests``, ascending.
+    var order: [UInt64] = []
+    /// The acknowledgements of requests that are held back until older requests are finished.
+    var heldAcknowledgements: [UInt64: UInt64] = [:]
+
+    var count: Int { requests.count + responses.count }
+    var bytes: Int { bufferedBytes + spilledBytes }
+
+    /// The keys of the bodies that are kept elsewhere.
+    var spilledKeys: [UInt64] {
+        requests.filter { $0.value.spilledBytes > 0 }.map { $0.key << 1 }
+            + responses.filter { $0.value.spilledBytes > 0 }.map { $0.key << 1 | 1 }
+    }
+
+    /// Whether a request is to be acknowledged only when older ones are finished: a peer may send any number at once, each
+    /// as far as it gets without acknowledgement (blip.md §9).
+    func mustWait(_ number: UInt64, _ limits: BLIPLimits) -> Bool {
+        bytes > limits.unfinishedBytes && order.count > limits.requestsAcknowledged
+            && number > order[limits.requestsAcknowledged - 1]
+    }
+
+    /// Notes that a request is whole. Returns the acknowledgements that need not wait any more, in order.
+    mutating func finish(_ number: UInt64, _ limits: BLIPLimits) -> [(number: UInt64, bytes: UInt64)] {
+        if let index = order.firstIndex(of: number) { order.remove(at: index) }
+        heldAcknowledgements[number] = nil
+        if heldAcknowledgements.isEmpty { return [] }
+        let due = heldAcknowledgements.sorted { $0.key < $1.key }.filter { !mustWait($0.key, limits) }
+        for (number, _) in due { heldAcknowledgements[number] = nil }
+        return due.map { ($0.key, $0.value) }
+    }
+
+    mutating func removeAll() {
+        (requests, responses) = ([:], [:])
+        (order, heldAcknowledgements) = ([], [:])
+    }
+}

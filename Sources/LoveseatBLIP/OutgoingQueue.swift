@@ -81,3 +81,74 @@ struct OutgoingQueue: Sendable {
         return messages.remove(at: index)
     }
 }
+
+/// The messages that are being sent.
+struct OutgoingMessages: Sendable {
+    var queue = OutgoingQueue()
+    /// Messages with as much under way as may be unacknowledged.
+    var icebox = OutgoingQueue()
+    /// Replies that wait for their body.
+    var starved = OutgoingQueue()
+
+    /// The bytes queued in memory.
+    var bytes: Int { queue.bytes + icebox.bytes + starved.bytes }
+
+    static func isReply(to number: UInt64) -> (OutgoingMessage) -> Bool {
+        { $0.type == .response && $0.number == number }
+    }
+
+    /// Adds to a begun reply; false if it is not being sent.
+    mutating func supply(_ bytes: [UInt8], isLast: Bool, for number: UInt64) -> Bool {
+        let matches = Self.isReply(to: number)
+        let add = { (message: inout OutgoingMessage) in
+            message.pending += bytes
+            message.isWhole = isLast
+            message.awaitsSupply = false
+        }
+        if var message = starved.remove(where: matches) {
+            add(&message)
+            queue.append(message)
+            return true
+        }
+        return queue.update(where: matches, add) || icebox.update(where: matches, add)
+    }
+
+    /// Notes that the peer has so many bytes of a message.
+    mutating func acknowledge(_ bytes: UInt64, of number: UInt64, isRequest: Bool) {
+        let matches = { (message: OutgoingMessage) in
+            message.number == number && message.hasBegun && (message.type == .request) == isRequest
+        }
+        let acknowledge = { (message: inout OutgoingMessage) in
+            if bytes > message.sentBytes { return }
+            message.unacknowledged = min(message.unacknowledged, message.sentBytes - bytes)
+        }
+        if var message = icebox.remove(where: matches) {
+            acknowledge(&message)
+            if message.unacknowledged < message.window {
+                queue.append(message)
+            } else {
+                icebox.append(message)
+            }
+        } else if !queue.update(where: matches, acknowledge) {
+            _ = starved.update(where: matches, acknowledge)
+        }
+    }
+}
+
+/// The requests that the peer has not answered.
+struct AwaitedAnswers: Sendable {
+    private(set) var lastRequest: UInt64 = 0
+    var awaited: [UInt64: (tag: BLIPConnection.Tag, inPieces: Bool)] = [:]
+    /// The requests that were not begun, and whose answers come in pieces.
+    var tagsInPieces: Set<BLIPConnection.Tag> = []
+
+    /// The number of the next request.
+    mutating func newRequest() -> UInt64 {
+        lastRequest += 1
+        return lastRequest
+    }
+
+    mutating func awaitAnswer(to number: UInt64, _ tag: BLIPConnection.Tag) {
+        awaited[number] = (tag, tagsInPieces.remove(tag) != nil)
+    }
+}
