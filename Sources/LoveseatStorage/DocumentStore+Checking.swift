@@ -21,35 +21,44 @@ extension DocumentStore {
     /// Verifies everything that is stored, and returns a sentence for each problem: the first thousand, and how many there are besides.
     package func check() throws -> [String] {
         try requireNoTransaction()
-        var problems = Problems()
-        try Self.goOn(&problems) { problems in try read { try checkTables($0, &problems) } }
+        var check = StoreCheck(blobs: blobs)
+        try check.goOn { check throws in try read { try check.checkTables($0) } }
         // SQLite checks the words of a text index by a statement that only a writer may run.
-        if !options.isReadOnly { problems.append(try damagedTextIndexes()) }
-        do throws(LoveseatError) { try checkBlobs(&problems) } catch { problems.append(error.message) }
-        return problems.all
+        if !options.isReadOnly { check.problems.append(try damagedTextIndexes()) }
+        do throws(LoveseatError) { try check.checkBlobs() } catch { check.problems.append(error.message) }
+        return check.problems.all
     }
 
-    private func checkTables(_ transaction: StoreReadTransaction, _ problems: inout Problems) throws {
-        try Self.goOn(&problems) { problems in
+    /// The full-text indexes whose words are damaged, one sentence each. The store must be writeable.
+    package func damagedTextIndexes() throws -> [String] { try write { try $0.indexTable.damagedTexts() } }
+}
+
+/// The check of one store.
+private struct StoreCheck {
+    let blobs: BlobFiles
+    var problems = Problems()
+
+    mutating func checkTables(_ transaction: StoreReadTransaction) throws {
+        try goOn { check in
             let findings = try String.fetchAll(transaction.database, sql: "PRAGMA integrity_check(100)")
-            problems.append(findings.filter { $0 != "ok" }.map { "SQLite: \($0)" })
+            check.problems.append(findings.filter { $0 != "ok" }.map { "SQLite: \($0)" })
         }
-        try Self.goOn(&problems) { $0.append(try transaction.problemsOfReplaced()) }
-        try Self.goOn(&problems) { $0.append(try transaction.problemsOfAncestors()) }
+        try goOn { $0.problems.append(try transaction.problemsOfReplaced()) }
+        try goOn { $0.problems.append(try transaction.problemsOfAncestors()) }
         for collection in transaction.collections.sorted(by: { $0.number < $1.number }) {
-            try Self.goOn(&problems) { try checkRows(of: collection, transaction, &$0) }
-            try Self.goOn(&problems) { try Self.checkSequences(of: collection, transaction, &$0) }
+            try goOn { try $0.checkRows(of: collection, transaction) }
+            try goOn { try $0.checkSequences(of: collection, transaction) }
         }
     }
 
     /// Checks one part. An error that stops SQLite from reading further is one more problem, and the other parts are checked all the same.
-    private static func goOn(_ problems: inout Problems, _ body: (inout Problems) throws -> Void) throws {
-        do { try body(&problems) } catch let error as DatabaseError
+    mutating func goOn(_ body: (inout Self) throws -> Void) throws {
+        do { try body(&self) } catch let error as DatabaseError
             where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
         { problems.append(LoveseatError(storage: error).message) }
     }
 
-    private func checkBlobs(_ problems: inout Problems) throws(LoveseatError) {
+    mutating func checkBlobs() throws(LoveseatError) {
         for digest in try blobs.all() {
             do throws(LoveseatError) {
                 guard try blobs.hash(digest) != digest else { continue }
@@ -61,11 +70,9 @@ extension DocumentStore {
         }
     }
 
-    private func checkRows(
-        of collection: CollectionHandle,
-        _ transaction: StoreReadTransaction,
-        _ problems: inout Problems
-    ) throws {
+    private mutating func checkRows(of collection: CollectionHandle, _ transaction: StoreReadTransaction)
+        throws
+    {
         let reserved = try SequenceReserve.left(transaction.database)
         // All rows, whatever their sequences are.
         let statement = try RawStatement(
@@ -91,11 +98,9 @@ extension DocumentStore {
     }
 
     /// Finds sequences and IDs that several rows have. The table's own indexes exclude that, unless somebody has removed them.
-    private static func checkSequences(
-        of collection: CollectionHandle,
-        _ transaction: StoreReadTransaction,
-        _ problems: inout Problems
-    ) throws {
+    private mutating func checkSequences(of collection: CollectionHandle, _ transaction: StoreReadTransaction)
+        throws
+    {
         for (column, name) in [("sequence", "the sequence"), ("doc_id", "the ID")] {
             let statement = try RawStatement(
                 """
@@ -111,9 +116,6 @@ extension DocumentStore {
             }
         }
     }
-
-    /// The full-text indexes whose words are damaged, one sentence each. The store must be writeable.
-    package func damagedTextIndexes() throws -> [String] { try write { try $0.indexTable.damagedTexts() } }
 
     private static func problems(of record: DocumentRecord, blobs: BlobFiles) -> [String] {
         var problems: [String] = []

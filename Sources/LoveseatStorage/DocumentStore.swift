@@ -47,33 +47,23 @@ package final class DocumentStore: Sendable {
 
     /// The name in messages.
     let name: String
-    let writer: any DatabaseWriter
-    let snapshots: any DatabaseReader
-    let rows: DatabaseQueue
-    let keptRead: KeptRead
+    let sqlite: SQLiteConnections
     let lock: FolderLock?
     /// Keeps writers out while this store reads.
     private let readLock: FolderLock?
     let options: Options
-    private let ancestorBodiesKept: Atomic<Int>
-    private let keepsDeletedBodies: Atomic<Bool>
-    private let syncsFully: Atomic<Bool>
+    private let settings: StoreSettings
     package let blobs: BlobFiles
     package let changes: ChangeHub
     let catalog = Mutex(Catalog())
     /// Why the last write transaction could not be rolled back; nil if no transaction was left open.
     let failedRollback = Mutex<(any Error)?>(nil)
-    let writeGate = AccessGate(places: 1)
-    let readGate: AccessGate
-    let writeLane = TransactionLane(label: "loveseat.write")
-    let readLanes: Mutex<[TransactionLane]> = Mutex([])
+    let gates: TransactionGates
     /// The number of open transactions on all threads.
     let transactionsOpen = Atomic<Int>(0)
     let durableWrites = Atomic<Int>(0)
     private let connections = Atomic<Int>(0)
     let compactions = SharedRuns<(blobs: Int, bytes: UInt64)>()
-    /// The maximum number of concurrent reads of a database file.
-    static let readers = 4
 
     /// The sequences and collections as of the last commit.
     package struct Catalog: Sendable {
@@ -120,20 +110,20 @@ package final class DocumentStore: Sendable {
         self.name = name
         self.options = options
         self.changes = changes
-        ancestorBodiesKept = Atomic(options.ancestorBodiesKept)
-        syncsFully = Atomic(options.fullSync)
         // The connection that writes has read the schema; a reader of the pool would read it again, which takes long with many collections.
         let opened = try writer.unsafeReentrantWrite { db in
             var catalog = try CollectionTable.load(db)
             if !options.isReadOnly { catalog.beginBehind(try SequenceReserve.left(db)) }
             return (catalog: catalog, keepsDeletedBodies: try Self.keepsDeletedBodies(db))
         }
-        keepsDeletedBodies = Atomic(opened.keepsDeletedBodies)
-        self.writer = writer
-        self.snapshots = snapshots
-        readGate = AccessGate(places: snapshots is DatabasePool ? Self.readers : 1)
-        self.rows = rows
-        keptRead = KeptRead(rows, isOnlyWriter: lock != nil)
+        settings = StoreSettings(options, keepsDeletedBodies: opened.keepsDeletedBodies)
+        sqlite = SQLiteConnections(
+            writer: writer,
+            snapshots: snapshots,
+            rows: rows,
+            isOnlyWriter: lock != nil
+        )
+        gates = TransactionGates(readers: snapshots is DatabasePool ? SQLiteConnections.readers : 1)
         self.lock = lock
         self.readLock = readLock
         self.blobs = blobs
@@ -142,7 +132,7 @@ package final class DocumentStore: Sendable {
 
     /// Reads the catalog again after the content was replaced by a snapshot. `reserved`: the last sequence that may have been used.
     func reloadCatalog(reserved: UInt64) throws {
-        let (loaded, left) = try writer.unsafeRead {
+        let (loaded, left) = try sqlite.writer.unsafeRead {
             (try CollectionTable.load($0), try SequenceReserve.left($0))
         }
         catalog.withLock { catalog in
@@ -154,22 +144,22 @@ package final class DocumentStore: Sendable {
     }
 
     /// Whether a commit reaches the disk before it returns.
-    package var isFullSync: Bool { syncsFully.load(ordering: .acquiring) }
+    package var isFullSync: Bool { settings.syncsFully.load(ordering: .acquiring) }
 
     /// How much trees keep, without the revision limit.
     var retention: TreePolicy {
         var policy = TreePolicy(depth: options.revisionDepth)
-        policy.ancestorBodiesKept = ancestorBodiesKept.load(ordering: .relaxed)
-        policy.keepsDeletedBodies = keepsDeletedBodies.load(ordering: .relaxed)
+        policy.ancestorBodiesKept = settings.ancestorBodiesKept.load(ordering: .relaxed)
+        policy.keepsDeletedBodies = settings.keepsDeletedBodies.load(ordering: .relaxed)
         return policy
     }
 
     /// Adds the options of another opener of the same folder.
     package func tighten(_ options: Options) throws(LoveseatError) {
-        ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
+        settings.ancestorBodiesKept.max(options.ancestorBodiesKept, ordering: .relaxed)
         if !options.fullSync || isFullSync || self.options.isReadOnly { return }
         try Self.wrapping { try maintain { try $0.execute(sql: "PRAGMA synchronous = FULL") } }
-        syncsFully.store(true, ordering: .releasing)
+        settings.syncsFully.store(true, ordering: .releasing)
     }
 
     private static let deletedBodiesKey = "deleted_bodies"
@@ -181,14 +171,14 @@ package final class DocumentStore: Sendable {
 
     /// Keeps the bodies of revisions that are deleted from now on, even after the database is opened again, for access policies.
     package func keepDeletedBodies() throws {
-        if keepsDeletedBodies.load(ordering: .relaxed) { return }
+        if settings.keepsDeletedBodies.load(ordering: .relaxed) { return }
         try write {
             try $0.database.execute(
                 sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, 1)",
                 arguments: [Self.deletedBodiesKey]
             )
         }
-        keepsDeletedBodies.store(true, ordering: .relaxed)
+        settings.keepsDeletedBodies.store(true, ordering: .relaxed)
     }
 
     /// Closes every connection. Waits for open transactions.
@@ -202,8 +192,8 @@ package final class DocumentStore: Sendable {
             }
         }
         try Self.wrapping {
-            try rows.close()
-            try writer.close()
+            try sqlite.rows.close()
+            try sqlite.writer.close()
         }
         lock?.release()
         readLock?.release()
@@ -212,7 +202,7 @@ package final class DocumentStore: Sendable {
 
     /// A number that changes with every commit of another connection, including those of other processes.
     package func dataVersion() throws -> Int {
-        try rows.unsafeReentrantRead { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
+        try sqlite.rows.unsafeReentrantRead { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
 
     // MARK: Collections
@@ -255,5 +245,18 @@ package final class DocumentStore: Sendable {
     /// Runs a closure that may throw SQLite's errors, and converts them to ``LoveseatError``.
     package static func wrapping<T>(_ body: () throws -> T) throws(LoveseatError) -> T {
         do { return try body() } catch { throw LoveseatError(storage: error) }
+    }
+}
+
+/// The options that may be tightened while the store is open.
+private struct StoreSettings: ~Copyable, Sendable {
+    let ancestorBodiesKept: Atomic<Int>
+    let keepsDeletedBodies: Atomic<Bool>
+    let syncsFully: Atomic<Bool>
+
+    init(_ options: DocumentStore.Options, keepsDeletedBodies: Bool) {
+        ancestorBodiesKept = Atomic(options.ancestorBodiesKept)
+        self.keepsDeletedBodies = Atomic(keepsDeletedBodies)
+        syncsFully = Atomic(options.fullSync)
     }
 }

@@ -69,20 +69,9 @@ extension DocumentStore {
     package func copy(to folder: String) throws {
         try requireNoTransaction()
         guard mkdir(folder, 0o700) == 0 else { throw BlobFiles.failure("make", folder) }
-        try Self.createPrivateFile("\(folder)/db.sqlite")
+        try DatabaseFile.create("\(folder)/db.sqlite")
         try maintain { try $0.execute(sql: "VACUUM INTO ?", arguments: ["\(folder)/db.sqlite"]) }
-        let target = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
-        for digest in try blobs.all() {
-            let writer = try target.writer()
-            var offset: UInt64 = 0
-            while true {
-                let piece = try blobs.read(digest, from: offset, count: 1 << 20)
-                if piece.isEmpty { break }
-                try writer.write(piece)
-                offset += UInt64(piece.count)
-            }
-            _ = try writer.finish(expected: digest)
-        }
+        try blobs.copy(to: try BlobFiles(folder: "\(folder)/blobs", syncs: true))
         let copy = try DocumentStore.open(folder: folder)
         // All data is in the files of the copy, even if they are not merged into one.
         defer { try? copy.close() }

@@ -56,3 +56,12 @@ extension Row {
         return value
     }
 }
+
+extension LoveseatError {
+    static func isReadOnly(_ name: String) -> Self {
+        Self(
+            .notWriteable,
+            "database \"\(name)\" is open for reading only: open it without readOnly"
+        )
+    }
+}

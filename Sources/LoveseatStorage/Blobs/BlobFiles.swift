@@ -242,3 +242,20 @@ package final class BlobFiles: Sendable {
         }
     }
 }
+
+extension BlobFiles {
+    /// Copies all blobs to another folder.
+    func copy(to target: BlobFiles) throws(LoveseatError) {
+        for digest in try all() {
+            let writer = try target.writer()
+            var offset: UInt64 = 0
+            while true {
+                let piece = try read(digest, from: offset, count: 1 << 20)
+                if piece.isEmpty { break }
+                try writer.write(piece)
+                offset += UInt64(piece.count)
+            }
+            _ = try writer.finish(expected: digest)
+        }
+    }
+}

@@ -28,8 +28,8 @@ extension DocumentStore {
         _ body: (StoreWriteTransaction) throws -> T
     ) throws -> T {
         try requireNoTransaction(call)
-        let timeLeft = try waiting(call) { try writeGate.enter(within: timeout) }
-        defer { writeGate.leave() }
+        let timeLeft = try waiting(call) { try gates.write.enter(within: timeout) }
+        defer { gates.write.leave() }
         return try performWrite(timeLeft, call, durably: durably, body)
     }
 
@@ -60,16 +60,16 @@ extension DocumentStore {
             }
         }
         @Sendable func perform(_ timeLeft: Duration?) throws -> T {
-            defer { writeGate.leave() }
+            defer { gates.write.leave() }
             try Task.checkCancellation()
             return try performWrite(timeLeft, call, durably: durably, interruptible)
         }
         return try await inTurn(
-            at: writeGate,
+            at: gates.write,
             within: timeout,
             call,
             interruption,
-            on: { self.writeLane }
+            on: { self.gates.writeLane }
         ) { _, timeLeft in
             try perform(timeLeft)
         }
@@ -160,8 +160,8 @@ extension DocumentStore {
     func maintain<T>(call: String = #function, _ body: (Database) throws -> T) throws -> T {
         try requireNoTransaction(call)
         try requireWriteable()
-        _ = try waiting(call) { try writeGate.enter(within: nil) }
-        defer { writeGate.leave() }
+        _ = try waiting(call) { try gates.write.enter(within: nil) }
+        defer { gates.write.leave() }
         return try onWriter(call) { db in
             let result = try body(db)
             let version = try CollectionTable.schemaVersion(db)
@@ -172,8 +172,8 @@ extension DocumentStore {
 
     /// The gate admits one at a time, so that GRDB's queue neither blocks nor is entered twice.
     private func onWriter<T>(_ call: String, _ body: (Database) throws -> T) throws -> T {
-        try keptRead.suspended {
-            try writer.writeWithoutTransaction { db in
+        try sqlite.keptRead.suspended {
+            try sqlite.writer.writeWithoutTransaction { db in
                 // The caller has the gate: a transaction that is open now was left by another call.
                 if failedRollback.withLock({ $0 != nil }) { rollBack(db) }
                 try requireOutside(db, call)
@@ -214,8 +214,8 @@ extension DocumentStore {
         _ body: (StoreReadTransaction) throws -> T
     ) throws -> T {
         try requireNoTransaction(call)
-        _ = try waiting(call) { try readGate.enter(within: timeout) }
-        defer { readGate.leave() }
+        _ = try waiting(call) { try gates.read.enter(within: timeout) }
+        defer { gates.read.leave() }
         let interruption = deadline.map { _ in ReadInterruption() }
         if let deadline { interruption?.interrupt(after: deadline) }
         return try performRead(call, interruption, body)
@@ -236,25 +236,21 @@ extension DocumentStore {
             return try read(within: timeout, deadline: deadline, call: call, body)
         }
         let interruption = ReadInterruption()
-        // There is a lane for each place behind the gate.
-        @Sendable func freeLane() -> TransactionLane {
-            readLanes.withLock { $0.popLast() } ?? TransactionLane(label: "loveseat.read")
-        }
         @Sendable func perform(on lane: TransactionLane) throws -> T {
             defer {
-                readLanes.withLock { $0.append(lane) }
-                readGate.leave()
+                gates.giveBack(lane)
+                gates.read.leave()
             }
             try Task.checkCancellation()
             if let deadline { interruption.interrupt(after: deadline) }
             return try performRead(call, interruption, body)
         }
         return try await inTurn(
-            at: readGate,
+            at: gates.read,
             within: timeout,
             call,
             interruption,
-            on: freeLane
+            on: { self.gates.freeLane() }
         ) { lane, _ in
             try perform(on: lane)
         }
@@ -265,7 +261,7 @@ extension DocumentStore {
         _ interruption: ReadInterruption?,
         _ body: (StoreReadTransaction) throws -> T
     ) throws -> T {
-        try snapshots.unsafeReentrantRead { db in
+        try sqlite.snapshots.unsafeReentrantRead { db in
             try requireOutside(db, call)
             transactionsOpen.add(1, ordering: .relaxed)
             defer { transactionsOpen.subtract(1, ordering: .relaxed) }
@@ -319,8 +315,8 @@ extension DocumentStore {
     ///
     /// The app's code never runs in the closure.
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
-        try rows.unsafeReentrantRead { db in
-            try keptRead.begin(db)
+        try sqlite.rows.unsafeReentrantRead { db in
+            try sqlite.keptRead.begin(db)
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
             return try Self.explaining { try body(view) }
         }
@@ -328,9 +324,9 @@ extension DocumentStore {
 
     /// Reads many rows as ``readRows(_:)`` does, all as of now: the file is locked once instead of for each row.
     package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
-        try rows.unsafeReentrantRead { db in
+        try sqlite.rows.unsafeReentrantRead { db in
             // A write would wait for the end of the kept transaction, and this may take longer.
-            keptRead.end(db)
+            sqlite.keptRead.end(db)
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
             // In memory, the one connection may have a transaction already.
             guard let connection = db.sqliteConnection, sqlite3_get_autocommit(connection) != 0 else {
@@ -345,16 +341,9 @@ extension DocumentStore {
 
     // MARK: Refusing to write
 
-    static func isReadOnly(_ name: String) -> LoveseatError {
-        LoveseatError(
-            .notWriteable,
-            "database \"\(name)\" is open for reading only: open it without readOnly"
-        )
-    }
-
     /// Throws `notWriteable` if the database is open for reading only.
     package func requireWriteable() throws(LoveseatError) {
-        if options.isReadOnly { throw Self.isReadOnly(name) }
+        if options.isReadOnly { throw .isReadOnly(name) }
     }
 
     // MARK: Refusing to nest

@@ -6,7 +6,7 @@ private import LoveseatPlatform
 ///
 /// A creation makes the folder, an empty `db.sqlite`, its tables, and last `blobs/`, when the tables are in `db.sqlite` and on the disk. A
 /// folder with `blobs/` and no tables was damaged.
-extension DocumentStore {
+extension DatabaseFile {
     /// Refuses a folder whose `db.sqlite` was emptied or removed. SQLite would take it for a new database, and remove its log.
     static func refuseEmptied(_ folder: String) throws(LoveseatError) {
         // The rest of the folder is examined first: another process may be creating the database.
@@ -31,5 +31,12 @@ extension DocumentStore {
         var status = stat()
         if stat(path, &status) == 0 { return status.st_size }
         return errno == ENOENT || errno == ENOTDIR ? nil : off_t.max
+    }
+
+    static func isUnfinished(_ folder: String) -> LoveseatError {
+        LoveseatError(
+            .notFound,
+            "there is no database in \(folder) yet: its creation has not finished, and the next process that opens it for writing finishes it"
+        )
     }
 }
