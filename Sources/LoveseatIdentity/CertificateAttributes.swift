@@ -57,15 +57,33 @@ struct CertificateAttributes {
                 if let country { CountryName(country) }
             }
         } catch { throw LoveseatError(.crypto, "a certificate cannot have these attributes: \(error)") }
-        var names = list(certAttrHostname).map { GeneralName.dnsName($0) }
+        /// Certificates have these texts in ASCII.
+        func ascii(_ key: String, _ advice: String) throws(LoveseatError) -> [String] {
+            let all = list(key)
+            if let other = all.first(where: {
+                !$0.utf8.allSatisfy { (0x21...0x7E).contains($0) } || $0.isEmpty
+            }) {
+                throw LoveseatError(.invalidParameter, "a certificate cannot be for \"\(other)\": \(advice)")
+            }
+            return all
+        }
+        var names = try ascii(
+            certAttrHostname,
+            "write a host name in ASCII, without blanks, as in xn--mnchen-3ya.example (Punycode) for münchen.example"
+        )
+        .map { GeneralName.dnsName($0) }
         for text in list(certAttrIPAddress) {
             guard let bytes = IPAddress.bytes(text) else {
                 throw LoveseatError(.crypto, "\"\(text)\" is not an IP address")
             }
             names.append(.ipAddress(ASN1OctetString(contentBytes: bytes[...])))
         }
-        names += list(certAttrEmailAddress).map { GeneralName.rfc822Name($0) }
-        names += list(certAttrURL).map { GeneralName.uniformResourceIdentifier($0) }
+        names += try ascii(certAttrEmailAddress, "write a mail address in ASCII").map {
+            GeneralName.rfc822Name($0)
+        }
+        names += try ascii(certAttrURL, "write a URL in ASCII, with % for other characters").map {
+            GeneralName.uniformResourceIdentifier($0)
+        }
         alternativeNames = names
         if let unknown = attributes.keys.sorted().first {
             throw LoveseatError(.crypto, "there is no certificate attribute \"\(unknown)\"")

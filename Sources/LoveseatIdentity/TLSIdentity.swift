@@ -55,7 +55,7 @@ public final class TLSIdentity: Sendable {
     ///   - store: The store.
     /// - Returns: The identity.
     /// - Throws: ``LoveseatError``: `crypto` for a label that is in use, a missing common name, or attributes that are not allowed;
-    ///   an error of the store.
+    ///   `invalidParameter` for a host name, mail address or URL that is not ASCII; an error of the store.
     public static func createIdentity(
         for usages: KeyUsages,
         attributes: [String: String],

@@ -73,6 +73,25 @@ struct IdentityTests {
         #expect(try TLSIdentity.identity(withLabel: "a label with / and ü", in: store) == nil)
     }
 
+    @Test(arguments: [
+        (certAttrHostname, "münchen.example", "xn--mnchen-3ya.example"), (certAttrHostname, "a b", "a-b"),
+        (certAttrHostname, "good.example,a\u{7F}", "*.good.example"),
+        (certAttrEmailAddress, "ana@münchen.example", "ana@example"),
+        (certAttrURL, "https://example/ü", "https://example/%C3%BC"),
+    ])
+    func `a name beyond ASCII is refused with what to write instead`(
+        _ key: String,
+        _ bad: String,
+        _ good: String
+    )
+        throws
+    {
+        let error = code { _ = try make("x", [key: bad]) }
+        #expect(error?.code == .invalidParameter)
+        #expect(error?.message.contains("a certificate cannot be for ") == true, "\(error?.message ?? "")")
+        #expect(code { _ = try make("x", [key: good]) } == nil)
+    }
+
     @Test func `a label that is taken, a missing name and wrong attributes are refused`() throws {
         _ = try make()
         #expect(code { _ = try make() }?.code == .crypto)
