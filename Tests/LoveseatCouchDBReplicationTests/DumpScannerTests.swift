@@ -9,7 +9,9 @@ struct DumpScannerTests {
         let bytes = Array(text.utf8)
         var entries: [DumpEntry] = []
         for start in stride(from: 0, to: bytes.count, by: pieces) {
-            try scanner.receive(Array(bytes[start..<min(start + pieces, bytes.count)])) { entries.append($0) }
+            try scanner.receive(Array(bytes[start..<min(start + pieces, bytes.count)])) { entry, _ in
+                entries.append(entry)
+            }
         }
         try scanner.finish()
         return entries
@@ -57,9 +59,9 @@ struct DumpScannerTests {
 
     @Test func `an entry that is too large is refused before it is complete`() throws {
         var scanner = DumpScanner(maximumEntry: 100)
-        try scanner.receive(Array("{\"docs\":[{\"a\":\"".utf8)) { _ in }
+        try scanner.receive(Array("{\"docs\":[{\"a\":\"".utf8)) { _, _ in }
         let error = #expect(throws: LoveseatError.self) {
-            try scanner.receive([UInt8](repeating: UInt8(ascii: "x"), count: 101)) { _ in }
+            try scanner.receive([UInt8](repeating: UInt8(ascii: "x"), count: 101)) { _, _ in }
         }
         #expect(error?.code == .invalidJSON)
         #expect(try entries("[{\"a\":1},{\"a\":2}]", maximum: 7).count == 2)

@@ -102,7 +102,7 @@ struct DumpImporterTests {
         let error = #expect(throws: LoveseatError.self) {
             try load("{\"docs\":[{\"_id\":\"ok\",\"_rev\":\"1-a\"},\(document)]}", into: database)
         }
-        #expect(error?.message.hasPrefix("dump, document 2: ") == true)
+        #expect(error?.message.hasPrefix("dump, line 1, document 2: ") == true)
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
         #expect(try database.defaultCollection().count == 0)
     }
@@ -146,13 +146,42 @@ struct DumpImporterTests {
         #expect(importer.absentCount == 1)
     }
 
+    @Test(arguments: [
+        ("{\"_id\":\"a\"}\n{\"_id\":\"b\"}\n{\"_id\":\"c\",\n\"_rev\":\"x\"}", "line 3, document 3: "),
+        ("\r\n[\n{\"_id\":\"a\",\n\"n\":\"\\n\"},\r\n{\"_id\":\"_b\"}]", "line 5, document 2: "),
+        ("{\"n\":[\n1,\n2],\"rows\":\n[{\"doc\":{\"_id\":\"a\"}},\n{\"doc\":1}]}", "line 5, document 2: "),
+        ("{\n\"_id\":\"a\"}\n{\n\"_id\":\"_b\"}", "line 3, document 2: "),
+        (
+            "{\"docs\":[\n{\"_id\":\"a\"}\n]}\n{\"docs\":[{\"_id\":\"b\"},\n{\"_id\":\"c\",\"n\":}]}",
+            "line 5, document 3: "
+        ),
+        ("{\"_id\":\"a\"}\n\n}", "line 3, after document 1: "), ("{\"_id\":\"a\"}\n{\"_id\":\n", "line 3: "),
+    ])
+    func `an error in a dump names the line and the number of its document`(_ dump: String, _ place: String)
+        throws
+    {
+        let scratch = try Scratch()
+        let database = try scratch.database("main")
+        for size in [1, 7, 1_000] {
+            let error = #expect(throws: LoveseatError.self) {
+                var importer = try DumpImporter(collection: try database.defaultCollection(), name: "dump")
+                let bytes = Array(dump.utf8)
+                for start in stride(from: 0, to: bytes.count, by: size) {
+                    try importer.receive(Array(bytes[start..<min(start + size, bytes.count)]))
+                }
+                try importer.finish()
+            }
+            #expect(error?.message.hasPrefix("dump, \(place)") == true, "\(error?.message ?? "")")
+        }
+    }
+
     @Test func `a dump that is no JSON behind a document says behind which`() throws {
         let scratch = try Scratch()
         let database = try scratch.database("main")
         let error = #expect(throws: LoveseatError.self) {
             try load(#"{"docs":[{"_id":"ok","_rev":"1-a"},{"_id":"d","n":[}]}"#, into: database)
         }
-        #expect(error?.message.hasPrefix("dump, after document ") == true, "\(error?.message ?? "")")
+        #expect(error?.message.hasPrefix("dump, line 1, after document ") == true, "\(error?.message ?? "")")
         #expect(try database.defaultCollection().count == 0)
     }
 

@@ -25,7 +25,14 @@ package struct DumpImporter {
     private var reader: Reader?
     /// The bytes of a byte order mark that may still follow.
     private var mark: ArraySlice<UInt8> = [0xEF, 0xBB, 0xBF]
-    private var waiting: [(number: Int, revision: FetchedRevision)] = []
+    /// Where a document is in the dump: which one it is, and the line in which it begins, both from 1. Dumps of parts have no lines.
+    private struct Place {
+        let number: Int
+        var line: Int?
+        var text: String { (line.map { "line \($0), " } ?? "") + "document \(number)" }
+    }
+
+    private var waiting: [(place: Place, revision: FetchedRevision)] = []
     private var waitingBytes = 0
     private var number = 0
     /// The number of saved documents, deleted ones included.
@@ -52,15 +59,15 @@ package struct DumpImporter {
         self.reader = nil
         switch reader {
         case .json(var scanner):
-            var entries: [DumpEntry] = []
-            do { try scanner.receive(bytes) { entries.append($0) } } catch let error as LoveseatError {
+            var entries: [(entry: DumpEntry, line: Int)] = []
+            do { try scanner.receive(bytes) { entries.append(($0, $1)) } } catch let error as LoveseatError {
                 throw LoveseatError(
                     error.code,
-                    "\(name), after document \(number + entries.count): \(error.message)"
+                    "\(name), line \(scanner.line), after document \(number + entries.count): \(error.message)"
                 )
             }
             self.reader = .json(scanner)
-            for entry in entries { try add(entry) }
+            for (entry, line) in entries { try add(entry, Place(number: number + 1, line: line)) }
         case .parts(var dump):
             try receive(bytes, &dump)
             self.reader = .parts(dump)
@@ -94,8 +101,8 @@ package struct DumpImporter {
     private mutating func receive(_ bytes: [UInt8], _ dump: inout MIMEDump) throws {
         var found: [FetchedRevision] = []
         let result = Result { try dump.receive(bytes) { found.append($0) } }
-        for revision in found { try add(revision) }
-        if case .failure(let error) = result { throw located(error, number + 1) }
+        for revision in found { try add(revision, Place(number: number + 1)) }
+        if case .failure(let error) = result { throw located(error, Place(number: number + 1)) }
     }
 
     /// Saves the remaining documents.
@@ -104,14 +111,16 @@ package struct DumpImporter {
     package mutating func finish() throws {
         switch reader ?? .json(DumpScanner()) {
         case .json(let scanner):
-            do { try scanner.finish() } catch { throw LoveseatError(error.code, "\(name): \(error.message)") }
+            do { try scanner.finish() } catch {
+                throw LoveseatError(error.code, "\(name), line \(scanner.line): \(error.message)")
+            }
         case .parts(let dump):
-            do { try dump.finish() } catch { throw located(error, number + 1) }
+            do { try dump.finish() } catch { throw located(error, Place(number: number + 1)) }
         }
         try save()
     }
 
-    private mutating func add(_ entry: DumpEntry) throws {
+    private mutating func add(_ entry: DumpEntry, _ place: Place) throws {
         let pins = BlobPins(store.blobs)
         do {
             guard let element = try Self.document(entry) else {
@@ -122,11 +131,11 @@ package struct DumpImporter {
             let incoming = try IncomingDocument(element)
             let id = incoming.id ?? CouchDBServer.newUUID()
             let document = try DocumentSaving.prepare(incoming, id: id, pins: pins)
-            try add(FetchedRevision(document: document, blobs: pins))
-        } catch let error as CouchDBError { throw located(error, number + 1) }
+            try add(FetchedRevision(document: document, blobs: pins), place)
+        } catch let error as CouchDBError { throw located(error, place) }
     }
 
-    private mutating func add(_ revision: FetchedRevision) throws {
+    private mutating func add(_ revision: FetchedRevision, _ place: Place) throws {
         number += 1
         let (id, body) = (revision.document.id, revision.document.body)
         do {
@@ -135,8 +144,8 @@ package struct DumpImporter {
                 throw CouchDBError.badRequest("local documents are not imported")
             }
             guard body.bytes.count <= maximumDocumentBytes else { throw CouchDBError.tooLarge(id) }
-        } catch { throw located(error, number) }
-        waiting.append((number, revision))
+        } catch { throw located(error, place) }
+        waiting.append((place, revision))
         waitingBytes += body.bytes.count
         if waiting.count == Self.batch || waitingBytes > Self.batchBytes { try save() }
     }
@@ -197,16 +206,16 @@ package struct DumpImporter {
                         )
                     }
                 } : try DocumentSaving.saveReplicated(documents, in: collection.handle, transaction)
-            for ((number, _), result) in zip(batch, results) {
-                do { _ = try result.get() } catch { throw located(error, number) }
+            for ((place, _), result) in zip(batch, results) {
+                do { _ = try result.get() } catch { throw located(error, place) }
             }
         }
         count += batch.count
     }
 
-    private func located(_ error: any Error, _ number: Int) -> LoveseatError {
+    private func located(_ error: any Error, _ place: Place) -> LoveseatError {
         if let error = error as? LoveseatError {
-            return LoveseatError(error.code, "\(name), document \(number): \(error.message)")
+            return LoveseatError(error.code, "\(name), \(place.text): \(error.message)")
         }
         let answer = CouchDBServer.error(error)
         let advice = answer.error == "missing_stub" ? ": dump with attachments=true" : ""
@@ -218,6 +227,6 @@ package struct DumpImporter {
             }
         let reason =
             answer.status == 413 ? "the document is larger than \(maximumDocumentBytes) bytes" : answer.reason
-        return LoveseatError(code, "\(name), document \(number): \(reason)\(advice)")
+        return LoveseatError(code, "\(name), \(place.text): \(reason)\(advice)")
     }
 }

@@ -38,33 +38,40 @@ package struct DumpScanner: Sendable {
     /// Whether the entry is in an array; otherwise it is a document by itself.
     private var isInArray = true
     private var isFirstMember = false
+    /// The line that is being read, and those in which the object around and the entry begin, from 1.
+    package private(set) var line = 1
+    private var objectLine = 1
+    private var entryLine = 1
     /// Whether there was an array of documents, or a document.
     private var foundDocuments = false
 
     package init(maximumEntry: Int = Self.standardMaximumEntry) { self.maximumEntry = maximumEntry }
 
-    /// Reads the next bytes, and calls `found` with each entry that they complete.
+    /// Reads the next bytes, and calls `found` with each entry that they complete, and the line in which it begins.
     ///
     /// - Throws: what `found` throws; `invalidJSON` for what is not a dump, and for an entry that is too large.
-    package mutating func receive(_ bytes: [UInt8], _ found: (DumpEntry) throws -> Void) throws {
+    package mutating func receive(_ bytes: [UInt8], _ found: (DumpEntry, _ line: Int) throws -> Void) throws {
         var index = 0
         while index < bytes.count {
             switch place {
             case .skipped:
+                let end = boundary.end(in: bytes, from: index)
+                countLines(bytes[index..<(end ?? bytes.count)])
                 // The value goes on in the next piece.
-                guard let end = boundary.end(in: bytes, from: index) else { return }
+                guard let end else { return }
                 index = end
                 place = .afterMember
             case .entry:
                 let end = boundary.end(in: bytes, from: index)
                 try add(bytes[index..<(end ?? bytes.count)])
+                countLines(bytes[index..<(end ?? bytes.count)])
                 // The entry goes on in the next piece.
                 guard let end else { return }
                 index = end
                 place = isInArray ? .afterEntry : .root
                 let complete = entry
                 entry = []
-                try found(hasRows ? .row(complete) : .document(complete))
+                try found(hasRows ? .row(complete) : .document(complete), entryLine)
             case .key:
                 readKey(bytes[index])
                 index += 1
@@ -82,6 +89,10 @@ package struct DumpScanner: Sendable {
         guard foundDocuments else {
             throw Self.error("no array \"rows\" or \"docs\": it is not a dump of a CouchDB database")
         }
+    }
+
+    private mutating func countLines(_ bytes: ArraySlice<UInt8>) {
+        line += bytes.count { $0 == UInt8(ascii: "\n") }
     }
 
     private mutating func add(_ bytes: ArraySlice<UInt8>) throws(LoveseatError) {
@@ -105,9 +116,10 @@ package struct DumpScanner: Sendable {
     ///
     /// - Returns: whether the byte is the first one of a value.
     private mutating func enter(_ byte: UInt8) throws(LoveseatError) -> Bool {
+        if byte == UInt8(ascii: "\n") { line += 1 }
         guard ![0x20, 0x09, 0x0A, 0x0D].contains(byte) else { return false }
         switch (place, byte) {
-        case (.root, UInt8(ascii: "{")): place = .beforeKey(afterComma: false)
+        case (.root, UInt8(ascii: "{")): (place, objectLine) = (.beforeKey(afterComma: false), line)
         case (.root, UInt8(ascii: "[")): beginEntries(rows: false, isInObject: false)
         case (.beforeKey(false), UInt8(ascii: "}")), (.afterMember, UInt8(ascii: "}")): place = .root
         case (.beforeKey(let afterComma), UInt8(ascii: "\"")):
@@ -124,7 +136,7 @@ package struct DumpScanner: Sendable {
             return true
         case (.afterMember, UInt8(ascii: ",")): place = .beforeKey(afterComma: true)
         case (.beforeEntry, UInt8(ascii: "{")):
-            (place, boundary) = (.entry, JSONValueBoundary())
+            (place, boundary, entryLine) = (.entry, JSONValueBoundary(), line)
             return true
         // Some scripts leave a comma after the last document.
         case (.beforeEntry, UInt8(ascii: "]")), (.afterEntry, UInt8(ascii: "]")):
@@ -137,7 +149,7 @@ package struct DumpScanner: Sendable {
 
     /// Begins a document that is in no array, of which the first name was read.
     private mutating func beginDocument() {
-        (place, boundary) = (.entry, JSONValueBoundary())
+        (place, boundary, entryLine) = (.entry, JSONValueBoundary(), objectLine)
         entry = Array("{\"".utf8) + key + Array("\":".utf8)
         _ = boundary.end(in: entry, from: 0)
         (hasRows, isInArray, foundDocuments) = (false, false, true)
