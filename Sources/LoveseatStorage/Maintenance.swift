@@ -1,4 +1,5 @@
 import GRDB
+private import GRDBSQLite
 import LoveseatModel
 private import LoveseatPlatform
 
@@ -37,13 +38,35 @@ extension DocumentStore {
             return try read { try $0.referencedBlobs() }
         }
         try maintain { db in
-            try db.execute(sql: "VACUUM")
+            try vacuum(db)
             _ = try Row.fetchAll(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
         }
         // The rest of the compaction does not depend on the blobs that are left.
         if let failure = freed.failure { throw failure }
         let sizeAfter = try databaseSize()
         return (freed.count, freed.bytes + (sizeBefore > sizeAfter ? sizeBefore - sizeAfter : 0))
+    }
+
+    /// Returns free pages to the file system, on a connection of its own. GRDB records what a statement on its connections reads, which
+    /// here is every table, and takes time with the square of their number.
+    private func vacuum(_ db: Database) throws {
+        guard let path = sqlite3_db_filename(db.sqliteConnection, "main"), path.pointee != 0 else {
+            // A database in memory has one connection.
+            return try db.execute(sql: "VACUUM")
+        }
+        var connection: OpaquePointer?
+        defer { sqlite3_close_v2(connection) }
+        var code = sqlite3_open_v2(path, &connection, SQLITE_OPEN_READWRITE, nil)
+        if code == SQLITE_OK, let connection {
+            sqlite3_busy_timeout(connection, options.busyTimeout.milliseconds)
+            // Indexes call the functions of queries.
+            code = QuerySQLFunctions.register(on: connection)
+        }
+        if code == SQLITE_OK { code = sqlite3_exec(connection, "VACUUM", nil, nil, nil) }
+        guard code == SQLITE_OK else {
+            let message = connection.map { String(cString: sqlite3_errmsg($0)) }
+            throw DatabaseError(resultCode: ResultCode(rawValue: code), message: message)
+        }
     }
 
     private func databaseSize() throws -> UInt64 {

@@ -417,7 +417,7 @@ extension DocumentStore {
 }
 
 extension Duration {
-    fileprivate var milliseconds: Int32 {
+    var milliseconds: Int32 {
         let (seconds, attoseconds) = max(.zero, min(self, .seconds(2_000_000))).components
         return Int32(seconds) * 1_000 + Int32(attoseconds / 1_000_000_000_000_000)
     }
