@@ -142,6 +142,25 @@ struct ServeOptionsTests {
         #expect(server.interrupt() == 0)
     }
 
+    @Test func `a pairing that fails leaves no database behind, and keeps one that was there`() throws {
+        let environment = ["LOVESEAT_IDENTITIES": folder.path + "/ids"]
+        try folder.run("create", "known")
+        for name in ["known", "typo"] {
+            let use = try folder.run(
+                "pair",
+                "use",
+                name,
+                "123456",
+                "wss://127.0.0.1:1/db",
+                environment: environment
+            )
+            #expect(use.status == 69, "\(use.errors)")
+            #expect(!use.errors.contains("created"), "\(use.errors)")
+        }
+        #expect(try folder.run("info", "known").status == 0)
+        #expect(try folder.run("info", "typo").status == 66)
+    }
+
     @Test func `peers are paired and forgotten while a database is served`() throws {
         let one = ["LOVESEAT_IDENTITIES": folder.path + "/one"]
         let other = ["LOVESEAT_IDENTITIES": folder.path + "/other"]

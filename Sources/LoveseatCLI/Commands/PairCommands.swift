@@ -158,13 +158,17 @@ struct PairUse: AsyncParsableCommand {
     func run() async throws {
         Signals.begin()
         let code = try await pairingCode()
-        if try !argument.exists {
-            Output.notice("loveseat: created the database \(argument.database)")
-        }
-        let database = try argument.create()
         let identity = try Identities.identity(identity)
-        let peer = try await code.pair(with: database, identity: identity)
+        let isNew = try !argument.exists
+        let database = try argument.create()
+        let peer: PairedPeer
+        do { peer = try await code.pair(with: database, identity: identity) } catch {
+            // A mistyped name must not leave a database. The error of the pairing is the one to report.
+            if isNew { try? await database.delete() }
+            throw error
+        }
         try await database.close()
+        if isNew { Output.notice("loveseat: created the database \(argument.database)") }
         Output.notice("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
     }
 
