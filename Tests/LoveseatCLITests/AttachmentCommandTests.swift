@@ -38,6 +38,19 @@ struct AttachmentCommandTests {
         #expect(try folder.run("check", "db").status == 0)
     }
 
+    @Test func `a media type that no client could read is refused before anything is created`() throws {
+        try folder.write("hello", to: "hello.txt")
+        let type = "text/" + String(repeating: "x", count: 252)
+        let put = try folder.run("blob", "put", "new", "d", "photo", "hello.txt", "--type", type)
+        #expect(put.status == 64)
+        #expect(put.errors.contains("--type"), "\(put.errors)")
+        #expect(try folder.run("info", "new").status == 66)
+        #expect(
+            try folder.run("blob", "put", "new", "d", "photo", "hello.txt", "--type", "text/plain").status
+                == 0
+        )
+    }
+
     @Test func `attachments may be saved again as they are printed, or removed`() throws {
         try make()
         let text = try folder.run("get", "db", "d", "--raw").lines[0]

@@ -67,6 +67,9 @@ struct DatabaseTests {
 
     @Test func `codable values are documents, their ID outside the body`() throws {
         let collection = try database.defaultCollection()
+        let long = "text/" + String(repeating: "x", count: 252)
+        expectError(.invalidParameter) { try database.saveBlob([1], contentType: long) }
+        _ = try database.saveBlob([1], contentType: String(long.dropLast()))
         let blob = try database.saveBlob(Array("hello".utf8), contentType: "text/plain")
         let date = Date(timeIntervalSince1970: 1_700_000_000.25)
         let tower = Sight(id: "tower", city: "Paris", likes: 3, opened: date, photo: blob)

@@ -31,6 +31,12 @@ struct BlobCommand: ParsableCommand {
         func run() throws {
             // Says why a file cannot be read, before anything is created.
             _ = try FileSource(file)
+            guard type?.utf8.count ?? 0 <= BlobReference.maximumContentType else {
+                throw LoveseatError(
+                    .invalidParameter,
+                    "--type is longer than \(BlobReference.maximumContentType) bytes"
+                )
+            }
             let (database, collection) = try options.create()
             let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
             let stored = try collection.document(id: id)

@@ -21,10 +21,12 @@ extension Database {
     ///   - content: The bytes, such as a `Data` or `[UInt8]`.
     ///   - contentType: The media type, such as `image/jpeg`, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: ``LoveseatError``: `notOpen`, `notWriteable`, an error of the disk.
+    /// - Throws: ``LoveseatError``: `invalidParameter` for a media type of more than 256 bytes, `notOpen`, `notWriteable`, an error of the
+    ///   disk.
     public func saveBlob(_ content: some Sequence<UInt8>, contentType: String? = nil) throws(LoveseatError)
         -> BlobReference
     {
+        try Self.check(contentType)
         let writer = try store.blobs.writer()
         try writer.write(Array(content))
         return try Self.reference(writer, contentType)
@@ -38,8 +40,10 @@ extension Database {
     ///   - fileURL: The file to read.
     ///   - contentType: The media type, such as `video/mp4`, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: ``LoveseatError``: `cantOpenFile` or `ioError` if the file cannot be read; `notOpen`, `notWriteable`, an error of the disk.
+    /// - Throws: ``LoveseatError``: `cantOpenFile` or `ioError` if the file cannot be read; `invalidParameter` for a media type of more than 256
+    ///   bytes; `notOpen`, `notWriteable`, an error of the disk.
     public func saveBlob(fileURL: URL, contentType: String? = nil) throws(LoveseatError) -> BlobReference {
+        try Self.check(contentType)
         let writer = try store.blobs.writer()
         let file: FileHandle
         do { file = try FileHandle(forReadingFrom: fileURL) } catch {
@@ -66,11 +70,12 @@ extension Database {
     ///   - stream: The pieces, in order.
     ///   - contentType: The media type, which the reference carries.
     /// - Returns: The reference to put into a document.
-    /// - Throws: The error that the sequence throws; `CancellationError`; ``LoveseatError``: `notOpen`, `notWriteable`, an error of the
-    ///   disk.
+    /// - Throws: The error that the sequence throws; `CancellationError`; ``LoveseatError``: `invalidParameter` for a media type of
+    ///   more than 256 bytes, `notOpen`, `notWriteable`, an error of the disk.
     public func saveBlob<S: AsyncSequence>(stream: S, contentType: String? = nil) async throws
         -> BlobReference
     where S.Element: Sequence<UInt8> {
+        try Self.check(contentType)
         let writer = try store.blobs.writer()
         for try await piece in stream {
             try Task.checkCancellation()
@@ -79,6 +84,16 @@ extension Database {
         // A stream that ends because the task is cancelled is not complete.
         try Task.checkCancellation()
         return try Self.reference(writer, contentType)
+    }
+
+    /// - Throws: `invalidParameter` for a media type that clients of listeners could not read.
+    private static func check(_ contentType: String?) throws(LoveseatError) {
+        guard contentType?.utf8.count ?? 0 <= BlobReference.maximumContentType else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the media type of the blob is longer than \(BlobReference.maximumContentType) bytes"
+            )
+        }
     }
 
     private static func reference(_ writer: BlobWriter, _ contentType: String?) throws(LoveseatError)

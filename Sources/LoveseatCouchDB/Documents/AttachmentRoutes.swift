@@ -303,7 +303,7 @@ enum ByteRanges {
 enum HeaderValue {
     /// The value, or a general media type if it cannot be sent.
     static func safe(_ text: String) -> String {
-        text.utf8.count <= IncomingAttachment.maximumContentType
+        text.utf8.count <= BlobReference.maximumContentType
             && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } ? text : "application/octet-stream"
     }
 }

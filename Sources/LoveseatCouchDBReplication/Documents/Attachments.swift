@@ -153,15 +153,11 @@ package struct IncomingAttachment: Sendable {
         return length
     }
 
-    /// The maximum length of a content type, in bytes. It is sent as a header, which clients limit.
-    package static let maximumContentType = 256
-
     /// - Throws: ``CouchDBError`` for a content type that is longer than clients can read.
     package static func check(contentType: String, of name: String) throws(CouchDBError) {
-        guard contentType.utf8.count <= maximumContentType else {
-            throw .badRequest(
-                "the content type of attachment \(name) is longer than \(maximumContentType) bytes"
-            )
+        let maximum = BlobReference.maximumContentType
+        guard contentType.utf8.count <= maximum else {
+            throw .badRequest("the content type of attachment \(name) is longer than \(maximum) bytes")
         }
     }
 

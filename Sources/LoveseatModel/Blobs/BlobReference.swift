@@ -40,6 +40,9 @@ public struct BlobReference: Hashable, Sendable {
     /// The media type, such as `image/jpeg`; nil if the document does not contain it.
     public let contentType: String?
 
+    /// The maximum length of a media type, in bytes. It is sent as a header, which clients limit.
+    package static let maximumContentType = 256
+
     /// `gzip` for content that is stored compressed, as attachments of a CouchDB are; nil for content that is stored as it is.
     package let encoding: String?
     /// The length of the stored bytes if they are compressed.
