@@ -68,6 +68,23 @@ struct QueryParserTests {
         _ = try QueryParser.parse("SELECT a FROM x WHERE a IN (\(list))")
     }
 
+    @Test(arguments: ["+", "-", "*", "/", "%"])
+    func `a long sum or product is not a deep one, and has a limit`(_ name: String) throws {
+        let catalog = try #require(TranslationTests.catalog)
+        func compile(_ count: Int, around inner: String = "a") throws -> String {
+            let chain = ([inner] + (1..<count).map { "a\($0)" }).joined(separator: " \(name) ")
+            return try QueryCompiler.compile(
+                "SELECT \(chain) FROM hotels WHERE \(chain) > 1",
+                catalog: catalog
+            ).sql
+        }
+        for count in [3, 100, 700] { _ = try compile(count) }
+        // One inside the other is as deep as both together.
+        let long = (0..<500).map { "b\($0)" }.joined(separator: " \(name) ")
+        #expect(throws: QueryError.self) { try compile(500, around: "LOWER(\(long))") }
+        #expect(throws: QueryError.self) { try compile(900) }
+    }
+
     @Test func `text made of pieces of queries never traps`() {
         var generator = SeededGenerator(seed: 15)
         let pieces = [

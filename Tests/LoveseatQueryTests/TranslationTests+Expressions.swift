@@ -206,7 +206,7 @@ extension TranslationTests {
             SELECT price + 1, -price, price / 2 % 3 FROM hotels
             """#,
             #"""
-            SELECT ls_out((ls_value("_default.hotels".body, '.price') + 1)), ls_out((- ls_value("_default.hotels".body, '.price'))), ls_out(((ls_value("_default.hotels".body, '.price') / 2) % 3)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
+            SELECT ls_out((ls_value("_default.hotels".body, '.price') + 1)), ls_out((- ls_value("_default.hotels".body, '.price'))), ls_out((ls_value("_default.hotels".body, '.price') / 2 % 3)) FROM "_default.hotels" WHERE "_default.hotels".flags & 1 = 0
             """#
         ),
         (

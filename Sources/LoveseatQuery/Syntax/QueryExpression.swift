@@ -29,16 +29,17 @@ package struct QueryExpression: Hashable, Sendable {
     package let kind: Kind
     /// The first byte in the query's text, or nil if the expression was not parsed.
     package let position: Int?
-    /// The height of the tree, which is bounded.
+    /// The height of the tree, which is bounded. A chain counts as one level, and its length as more.
     package let depth: Int
     /// The number of expressions in the tree, which is bounded.
     package let count: Int
 
     package init(_ kind: Kind, at position: Int? = nil) {
+        let kind = kind.flattened
         let children = kind.children
         self.kind = kind
         self.position = position
-        depth = 1 + (children.map(\.depth).max() ?? 0)
+        depth = kind.levels + (children.map(\.depth).max() ?? 0)
         count = 1 + children.reduce(0) { $0 + $1.count }
     }
 
@@ -75,6 +76,21 @@ package struct QueryExpression: Hashable, Sendable {
         case shiftRight = ">>"
         case bitAnd = "&"
         case bitOr = "|"
+
+        /// Which chains an operator of arithmetic may be in: of sums, or of products.
+        fileprivate var chain: Int? {
+            switch self {
+            case .add, .subtract: 0
+            case .multiply, .divide, .modulo: 1
+            default: nil
+            }
+        }
+    }
+
+    /// An operator of a chain, with its right operand.
+    package struct Link: Hashable, Sendable {
+        package var name: BinaryOperator
+        package var operand: QueryExpression
     }
 
     package enum Test: Hashable, Sendable { case null, missing, valued }
@@ -123,6 +139,8 @@ package struct QueryExpression: Hashable, Sendable {
         case nested(QueryExpression, [PathStep])
         case unary(UnaryOperator, QueryExpression)
         case binary(BinaryOperator, QueryExpression, QueryExpression)
+        /// Sums of sums, or products of products, from the left: `a + b - c`. Made of `binary` expressions.
+        case chain(QueryExpression, [Link])
         case and([QueryExpression])
         case or([QueryExpression])
         case concatenation([QueryExpression])
@@ -139,6 +157,27 @@ package struct QueryExpression: Hashable, Sendable {
         case exists(SelectQuery)
         case collated(QueryExpression, TextCollation)
 
+        /// A chain instead of a binary expression whose left operand belongs to it.
+        fileprivate var flattened: Self {
+            guard case .binary(let name, let left, let right) = self, let chain = name.chain else {
+                return self
+            }
+            let link = Link(name: name, operand: right)
+            switch left.kind {
+            case .binary(let other, let first, let second) where other.chain == chain:
+                return .chain(first, [Link(name: other, operand: second), link])
+            case .chain(let first, let links) where links.first?.name.chain == chain:
+                return .chain(first, links + [link])
+            default: return self
+            }
+        }
+
+        /// How much deeper a tree is than its children.
+        var levels: Int {
+            guard case .chain(_, let links) = self else { return 1 }
+            return 1 + links.count / QueryLimits.linksOfLevel
+        }
+
         var children: [QueryExpression] {
             switch self {
             case .literal, .parameter, .property, .wildcard, .meta, .rank, .exists: []
@@ -150,6 +189,7 @@ package struct QueryExpression: Hashable, Sendable {
                 .collated(let value, _):
                 [value]
             case .binary(_, let left, let right), .like(let left, let right, _): [left, right]
+            case .chain(let first, let links): [first] + links.map(\.operand)
             case .contained(let value, let items, _): [value] + items
             case .between(let value, let low, let high, _): [value, low, high]
             case .choice(let operand, let branches, let otherwise):

@@ -7,6 +7,8 @@ package enum QueryLimits {
     /// A debug build then needs at most three quarters of the 512 kB that threads of Dispatch and Foundation have, and
     /// SQLite's own parser rarely takes more than about 25 levels.
     package static let depth = 50
+    /// Operands of a sum or a product that count as one level. They need no stack here, but SQLite's trees have at most 1,000 levels.
+    package static let linksOfLevel = 16
     /// The message for a query that is nested more deeply.
     static let tooDeep = "The query is nested more than \(depth) deep: simplify it"
     /// Steps of a path.

@@ -40,6 +40,7 @@ extension QueryPrinter {
         case .unary(.not, _): .negation
         case .test, .contained, .like, .between: .test
         case .binary(let name, _, _): strength(of: name)
+        case .chain(_, let links): links.first.map { strength(of: $0.name) } ?? .operand
         case .concatenation: .concatenation
         default: .operand
         }
@@ -79,6 +80,7 @@ extension QueryPrinter {
             // In parentheses, because a sign in front of digits belongs to the number.
             arguments(name == .plus ? "+(" : "-(", [value], ")")
         case .binary(let name, let left, let right): binary(name, left, right)
+        case .chain(let first, let links): chain(first, links)
         case .and(let items): list(items, separator: " AND ") { $0.expression($1, .negation) }
         case .or(let items): list(items, separator: " OR ") { $0.expression($1, .conjunction) }
         case .concatenation(let items): list(items, separator: " || ") { $0.expression($1, .operand) }
@@ -181,6 +183,15 @@ extension QueryPrinter {
             write(")")
         case (.is, _), (.isNot, _): expression(right, .operand)
         default: expression(right, strength.next)
+        }
+    }
+
+    private mutating func chain(_ first: QueryExpression, _ links: [QueryExpression.Link]) {
+        let strength = links.first.map { Self.strength(of: $0.name) } ?? .operand
+        expression(first, strength)
+        for link in links {
+            write(" \(link.name.rawValue) ")
+            expression(link.operand, strength.next)
         }
     }
 

@@ -39,6 +39,14 @@ extension ExpressionTranslator {
         }
     }
 
+    mutating func chain(_ first: QueryExpression, _ links: [QueryExpression.Link]) throws(QueryError)
+        -> String
+    {
+        var text = try sql(first, .operand)
+        for link in links { text += " \(link.name.rawValue) \(try sql(link.operand, .operand))" }
+        return "(\(text))"
+    }
+
     mutating func tested(_ value: QueryExpression, _ test: QueryExpression.Test, _ isNegated: Bool)
         throws(QueryError) -> String
     {

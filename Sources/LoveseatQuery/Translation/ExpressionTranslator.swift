@@ -41,8 +41,9 @@ struct ExpressionTranslator {
             throw QueryError(.invalidQuery, QueryLimits.tooDeep, at: expression.position)
         }
         try count(expression)
-        level += 1
-        defer { level -= 1 }
+        let levels = expression.kind.levels
+        level += levels
+        defer { level -= levels }
         // In several functions, so that a level of a debug build takes few bytes of the stack.
         switch expression.kind {
         case .literal, .array, .object, .parameter, .property, .wildcard, .meta, .nested:
@@ -145,6 +146,7 @@ struct ExpressionTranslator {
         switch expression.kind {
         case .binary(let name, let left, let right):
             return try binary(name, left, right, collation, at: expression.position)
+        case .chain(let first, let links): return try chain(first, links)
         case .test(let value, let test, let isNegated): return try tested(value, test, isNegated)
         case .contained(let value, let items, let isNegated):
             return try contained(value, items, isNegated, collation)
