@@ -22,7 +22,7 @@ extension ReplicationSession {
     }
 }
 
-extension ReplicationSession.CollectionSession {
+extension CollectionSession {
     fileprivate var checkedEntries: Int {
         @inline(never) get { pull.entries + (push?.entries ?? 0) }
     }
@@ -34,7 +34,7 @@ extension ReplicationSession.CollectionSession {
     }
 }
 
-extension ReplicationSession.CollectionSessions {
+extension CollectionSessions {
     fileprivate func checkInvariants() {
         // For many collections, adding up the sum would cost as much as keeping the totals saves.
         if count > 16 { return }

@@ -79,7 +79,7 @@ package final class ReplicationConnection {
     /// Takes a frame from the transport.
     package func receive(_ frame: [UInt8]) -> [Action] {
         run { session in
-            session.hasHeard = true
+            session.conduct.hasHeard = true
             do throws(BLIPError) { try connection.receive(frame) } catch {
                 return session.failed(Self.failure(error))
             }

@@ -58,21 +58,13 @@ extension ReplicationSession {
         guard var read = blobReads.all[number] else {
             return impossible("more is wanted of the answer to \(number), which sends no blob")
         }
-        let (bytes, failure) = piece(of: read)
+        let count = peer == .none ? tuning.blobPiece : tuning.largeBlobPiece
+        let (bytes, failure) = read.piece(of: count, from: collections[read.collection].replica)
         read.offset += UInt64(bytes.count)
         let isLast = read.offset >= read.length || bytes.isEmpty
         blobReads.all[number] = isLast ? nil : read
         effects.append(.supply(bytes, isLast: isLast, to: number))
-        let event = BlobEvent(
-            collection: read.collection,
-            documentID: read.request.documentID,
-            digest: read.request.digest,
-            isPush: true,
-            transferred: read.offset,
-            length: read.length,
-            error: failure
-        )
-        effects.append(.report(.blob(event)))
+        effects.append(.report(.blob(read.event(failure))))
         // A peer need not say for which document it wants a blob.
         guard let failure, let id = read.request.documentID else { return }
         let document = DocumentEvent(
@@ -83,23 +75,6 @@ extension ReplicationSession {
             error: failure
         )
         effects.append(.report(.document(document)))
-    }
-
-    /// The bytes of a blob that are to be sent next. None, with the reason, if they cannot be read.
-    private func piece(of read: BlobRead) -> ([UInt8], LoveseatError?) {
-        let digest = read.request.digest
-        do throws(LoveseatError) {
-            let count = peer == .none ? tuning.blobPiece : tuning.largeBlobPiece
-            let replica = collections[read.collection].replica
-            let bytes = try replica.readBlob(digest, offset: read.offset, count: count)
-            guard !bytes.isEmpty || read.offset >= read.length else {
-                throw LoveseatError(
-                    .corruptData,
-                    "blob \(digest) ends after \(read.offset) of its \(read.length) bytes: run a check"
-                )
-            }
-            return (bytes, nil)
-        } catch { return ([], error) }
     }
 
     mutating func proveAttachment(_ message: Message, number: UInt64) {
@@ -114,5 +89,47 @@ extension ReplicationSession {
             guard let proof else { throw ReplyError("LiteCore", 7, "blob not found") }
             effects.append(.reply(Message(body: Array(proof.text.utf8)), to: number))
         } catch { refuse(message, number, error) }
+    }
+}
+
+/// The blobs that the peer has requested, by the numbers of the requests.
+struct BlobReads: Sendable {
+    var all: [UInt64: BlobRead] = [:]
+    /// Requests that wait because the maximum number of blobs is being sent, in order.
+    var waiting: [UInt64] = []
+}
+
+/// A blob being sent.
+struct BlobRead: Sendable {
+    let collection: Int
+    let request: GetAttachmentMessage
+    var offset: UInt64
+    var length: UInt64 = 0
+
+    /// The bytes of a blob that are to be sent next. None, with the reason, if they cannot be read.
+    func piece(of count: Int, from replica: any ReplicaBlobs) -> ([UInt8], LoveseatError?) {
+        let digest = request.digest
+        do throws(LoveseatError) {
+            let bytes = try replica.readBlob(digest, offset: offset, count: count)
+            guard !bytes.isEmpty || offset >= length else {
+                throw LoveseatError(
+                    .corruptData,
+                    "blob \(digest) ends after \(offset) of its \(length) bytes: run a check"
+                )
+            }
+            return (bytes, nil)
+        } catch { return ([], error) }
+    }
+
+    func event(_ failure: LoveseatError?) -> BlobEvent {
+        BlobEvent(
+            collection: collection,
+            documentID: request.documentID,
+            digest: request.digest,
+            isPush: true,
+            transferred: offset,
+            length: length,
+            error: failure
+        )
     }
 }

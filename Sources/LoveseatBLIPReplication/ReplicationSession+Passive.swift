@@ -300,11 +300,13 @@ extension ReplicationSession {
             let replica = collections[try collection(of: message)].replica
             let request = try SetCheckpointMessage(message)
             let id = request.id
-            guard checkpointsSaved.contains(ExactText(id)) || checkpointsSaved.count < tuning.checkpointsSaved
+            guard
+                conduct.checkpoints.contains(ExactText(id))
+                    || conduct.checkpoints.count < tuning.checkpointsSaved
             else {
                 throw ReplyError("HTTP", 403, "a connection may save \(tuning.checkpointsSaved) checkpoints")
             }
-            checkpointsSaved.insert(ExactText(id))
+            conduct.checkpoints.insert(ExactText(id))
             guard let revision = CheckpointRevision.number(request.revision) else {
                 throw ReplyError("HTTP", 409, "revision ID mismatch")
             }

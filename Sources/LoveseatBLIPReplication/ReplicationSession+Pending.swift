@@ -20,7 +20,7 @@ extension ReplicationSession {
     }
 }
 
-extension ReplicationSession.CollectionSession {
+extension CollectionSession {
     /// Adds the documents that were offered or announced.
     fileprivate func addPending(to found: inout PendingTransfers, limit: Int) {
         func add(_ id: String, isPush: Bool, _ stage: PendingTransfer.Stage) {

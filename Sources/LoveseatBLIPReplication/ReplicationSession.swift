@@ -38,30 +38,11 @@ package struct ReplicationSession {
     /// The peer's protocol extensions.
     var peer = ProtocolExtensions.none
     var blobReads = BlobReads()
-    /// The checkpoints that the peer has saved over this connection.
-    var checkpointsSaved: Set<ExactText> = []
 
-    /// Whether anything came from the peer since the silence timer was set.
-    var hasHeard = false
+    var conduct = PeerConduct()
     var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
     private var hasFailed = false
-    private var violations = 0
     private var invariantPace = InvariantPace()
-
-    /// The blobs that the peer has requested, by the numbers of the requests.
-    struct BlobReads: Sendable {
-        var all: [UInt64: BlobRead] = [:]
-        /// Requests that wait because the maximum number of blobs is being sent, in order.
-        var waiting: [UInt64] = []
-    }
-
-    /// A blob being sent.
-    struct BlobRead: Sendable {
-        let collection: Int
-        let request: GetAttachmentMessage
-        var offset: UInt64
-        var length: UInt64 = 0
-    }
 
     package init(
         active plan: ActivePlan,
@@ -183,7 +164,7 @@ package struct ReplicationSession {
     }
 
     mutating func startListening() {
-        hasHeard = false
+        conduct.hasHeard = false
         effects.append(.setTimer(.silence, milliseconds: tuning.silence))
     }
 
@@ -191,7 +172,7 @@ package struct ReplicationSession {
     private mutating func checkSilence() {
         guard phase != .over else { return impossible("a session that is over waits for its peer") }
         let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
-        guard hasHeard || isOurTurn else {
+        guard conduct.hasHeard || isOurTurn else {
             let seconds = tuning.silence / 1_000
             return fail(
                 LoveseatError(
@@ -358,8 +339,8 @@ package struct ReplicationSession {
     /// A protocol violation is reported to the peer. A peer that keeps violating the protocol is disconnected.
     private mutating func countViolations() {
         for case .replyError(let error, _, _) in effects.queue where error.isViolation {
-            violations += 1
-            guard violations > tuning.violationsAccepted else { continue }
+            conduct.violations += 1
+            guard conduct.violations > tuning.violationsAccepted else { continue }
             return fail(
                 LoveseatError(
                     .remoteError,
@@ -402,4 +383,14 @@ package struct ReplicationSession {
             collections[index].push?.reportParked(&effects)
         }
     }
+}
+
+/// Counts of what the peer has done over this connection.
+struct PeerConduct: Sendable {
+    /// Whether anything came since the silence timer was set.
+    var hasHeard = false
+    /// The messages that broke the protocol.
+    var violations = 0
+    /// The checkpoints that were saved.
+    var checkpoints: Set<ExactText> = []
 }
