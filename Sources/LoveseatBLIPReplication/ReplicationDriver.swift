@@ -38,15 +38,31 @@ package actor ReplicationDriver: Replication {
     /// Collections in which something was saved, and of which the session has not been told.
     private let changed = Mutex<Set<CollectionName>>([])
     private var timers: [ReplicationTimer: Task<Void, Never>] = [:]
-    /// Resolvers and fetches under way.
-    private var resolutions: [Int: Task<Void, Never>] = [:]
-    private var nextResolution = 0
-    private var farewell: Task<Void, Never>?
+    private var resolutions = Resolutions()
     private var isSending = false
     private var sending: Task<Void, Never>?
-    private var isGone = false
-    private var goodbye: (code: Int, reason: String)?
-    private var failure: LoveseatError?
+    private var end = Ending()
+
+    /// Resolvers and fetches under way.
+    private struct Resolutions {
+        var tasks: [Int: Task<Void, Never>] = [:]
+        private var next = 0
+
+        mutating func nextNumber() -> Int {
+            defer { next += 1 }
+            return next
+        }
+    }
+
+    /// How the connection ends.
+    private struct Ending {
+        /// The channel was closed.
+        var isGone = false
+        var goodbye: (code: Int, reason: String)?
+        /// Closes the channel of a peer that takes nothing.
+        var farewell: Task<Void, Never>?
+        var failure: LoveseatError?
+    }
 
     /// `spill`: takes received bodies that are too much for memory. `deflater` and `checksum`: replace zlib's. `omissions`: mistakes to
     /// make on purpose; none outside of a simulation.
@@ -89,31 +105,31 @@ package actor ReplicationDriver: Replication {
         updateTime()
         perform(peer.connected(negotiated))
         do {
-            while goodbye == nil, let frames = try await channel.receive() {
+            while end.goodbye == nil, let frames = try await channel.receive() {
                 updateTime()
-                for (index, frame) in frames.enumerated() where goodbye == nil {
+                for (index, frame) in frames.enumerated() where end.goodbye == nil {
                     perform(peer.receive(frame))
                     // Frames to be sent get their turn in between.
                     if index % 50 == 49 { await runtime.yield(of: self) }
                 }
                 if omissions.contains(.readingWhileSending) { await sending?.value }
             }
-            if goodbye == nil, failure == nil {
-                failure = LoveseatError(.webSocketGoingAway, "the peer closed the connection")
+            if end.goodbye == nil, end.failure == nil {
+                end.failure = LoveseatError(.webSocketGoingAway, "the peer closed the connection")
             }
         } catch {
-            if goodbye == nil, failure == nil { failure = LoveseatError(channel: error) }
+            if end.goodbye == nil, end.failure == nil { end.failure = LoveseatError(channel: error) }
         }
-        isGone = true
+        end.isGone = true
         perform(peer.disconnected())
         for timer in timers.keys { cancel(timer) }
         // Resolvers that have begun are waited for; the others leave their conflicts to the next replication.
-        let unfinished = resolutions.sorted { $0.key < $1.key }.map(\.value)
+        let unfinished = resolutions.tasks.sorted { $0.key < $1.key }.map(\.value)
         for resolution in unfinished { resolution.cancel() }
         for resolution in unfinished { await resolution.value }
-        farewell?.cancel()
-        if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
-        return failure
+        end.farewell?.cancel()
+        if let goodbye = end.goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
+        return end.failure
     }
 
     /// Notes a commit. All commits until the driver gets to them are one event.
@@ -153,7 +169,7 @@ package actor ReplicationDriver: Replication {
             case .cancelTimer(let timer): cancel(timer)
             case .resolve(let notice): resolve(notice)
             case .fetch(let notice): fetch(notice)
-            case .report(.failure(let error)): failure = failure ?? error
+            case .report(.failure(let error)): end.failure = end.failure ?? error
             case .report(.document(var event)) where event.error != nil:
                 event.name = peer.session.name(of: event.collection)
                 hooks.report(.document(event))
@@ -166,9 +182,9 @@ package actor ReplicationDriver: Replication {
 
     /// Begins to close the connection. Queued frames are sent first, but a peer that takes none of them is not waited for.
     private func sayGoodbye(_ code: Int, _ reason: String) {
-        goodbye = (code, reason)
+        end.goodbye = (code, reason)
         let channel = channel
-        farewell = runtime.task(after: Self.farewell) { await channel.close(code: code, reason: reason) }
+        end.farewell = runtime.task(after: Self.farewell) { await channel.close(code: code, reason: reason) }
     }
 
     private func cancel(_ timer: ReplicationTimer) {
@@ -206,13 +222,12 @@ package actor ReplicationDriver: Replication {
     }
 
     private func begin(_ work: @escaping @Sendable () async -> Outcome) {
-        let number = nextResolution
-        nextResolution += 1
-        resolutions[number] = runtime.task { [self] in await complete(number, work()) }
+        let number = resolutions.nextNumber()
+        resolutions.tasks[number] = runtime.task { [self] in await complete(number, work()) }
     }
 
     private func complete(_ number: Int, _ outcome: Outcome) {
-        resolutions[number] = nil
+        resolutions.tasks[number] = nil
         switch outcome {
         case .resolved(let notice, let error):
             perform(peer.resolved(notice.collection, documentID: notice.documentID, error))
@@ -223,14 +238,14 @@ package actor ReplicationDriver: Replication {
     // MARK: Sending
 
     private func startSending() {
-        if isSending || isGone || (goodbye == nil && peer.hasNothingToSend) { return }
+        if isSending || end.isGone || (end.goodbye == nil && peer.hasNothingToSend) { return }
         isSending = true
         sending = runtime.task(of: self) { await $0.send() }
     }
 
     private func send() async {
         defer { isSending = false }
-        while !isGone {
+        while !end.isGone {
             var batch: [[UInt8]] = []
             var bytes = 0
             while bytes < Self.batchBytes, batch.count < Self.batchFrames {
@@ -246,7 +261,9 @@ package actor ReplicationDriver: Replication {
             }
             if batch.isEmpty {
                 // Everything was sent. Closing the channel wakes the reader.
-                if let goodbye { await channel.close(code: goodbye.code, reason: goodbye.reason) }
+                if let goodbye = end.goodbye {
+                    await channel.close(code: goodbye.code, reason: goodbye.reason)
+                }
                 return
             }
             do { try await channel.send(batch) } catch {

@@ -73,7 +73,7 @@ extension PullMachine {
         var listed: [(id: String, revisions: [RevisionID])] = []
         for change in changes where !change.isRevoked {
             let id = change.documentID
-            if let documentIDs, !documentIDs.contains(id) { continue }
+            if setup.documentIDs?.contains(id) == false { continue }
             if change.isPrincipal { continue }
             do { try IncomingDocument.checkReplicated(id) } catch {
                 try refuse(id, "it cannot be stored here: \(error.reason)")

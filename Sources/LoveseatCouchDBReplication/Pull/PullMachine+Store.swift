@@ -40,7 +40,7 @@ extension PullMachine {
         }.map { SyncedRevision(documentID: $0.documentID, revision: $0.revision, sequence: $0.sequence) }
         if !marked.isEmpty { try replica.markSynced(marked) }
         for id in conflicts.sorted {
-            var notice = ConflictNotice(collection: collection, documentID: id, peer: .loveseat)
+            var notice = ConflictNotice(collection: setup.collection, documentID: id, peer: .loveseat)
             notice.pulled = stored[ExactText(id)]
             reports.append(.resolve(notice))
         }
@@ -69,9 +69,9 @@ extension PullMachine {
     /// A gateway shows the document to this peer no more.
     mutating func withdraw(_ id: String, _ revision: RevisionID?) throws {
         // It lists also what this peer never had.
-        guard documentIDs?.contains(id) ?? true, try !store.current([id]).isEmpty else { return }
+        guard setup.documentIDs?.contains(id) ?? true, try !store.current([id]).isEmpty else { return }
         var error: LoveseatError?
-        if autoPurges {
+        if setup.autoPurges {
             let removal = AccessRemoval(documentID: id, revision: revision)
             for verdict in try replica.removeAccess([removal]) {
                 error = LoveseatError(keeping: id, verdict)
@@ -97,7 +97,7 @@ extension PullMachine {
         _ error: LoveseatError? = nil
     ) {
         let event = DocumentEvent(
-            collection: collection,
+            collection: setup.collection,
             documentID: id,
             isPush: false,
             isDeleted: isDeleted,

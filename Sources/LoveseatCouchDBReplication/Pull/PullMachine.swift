@@ -61,6 +61,17 @@ package struct PullMachine: RequestMachine {
         case wait
     }
 
+    /// The documents that are pulled, and how.
+    struct Setup: Sendable {
+        let collection: Int
+        let selection: ChangesQuery.Selection
+        let documentIDs: DocumentSet?
+        /// See ``ChangesQuery/heartbeat``.
+        let heartbeat: Int
+        let autoPurges: Bool
+        let isContinuous: Bool
+    }
+
     private static let firstRetryDelay = Duration.seconds(2)
     private static let maximumRetryDelay = Duration.seconds(600)
     /// How often a remote is asked again that lists nothing, although it says that changes follow.
@@ -69,13 +80,7 @@ package struct PullMachine: RequestMachine {
 
     let store: any PullStore
     let replica: any ReplicaInbox & ReplicaCheckpoints
-    let collection: Int
-    let documentIDs: DocumentSet?
-    let autoPurges: Bool
-    private let selection: ChangesQuery.Selection
-    private let isContinuous: Bool
-    /// See ``ChangesQuery/heartbeat``.
-    private let heartbeat: Int
+    let setup: Setup
     var stage = Stage.beginning
     var queue = RequestQueue<Request>()
     package var reports: [SessionReport] = []
@@ -102,9 +107,15 @@ package struct PullMachine: RequestMachine {
         heartbeat: Int,
         _ plan: ActivePlan
     ) {
-        (self.store, self.replica, self.collection) = (store, replica, collection)
-        (self.selection, self.documentIDs, self.heartbeat) = (selection, documentIDs, heartbeat)
-        (autoPurges, isContinuous) = (plan.autoPurges, plan.isContinuous)
+        (self.store, self.replica) = (store, replica)
+        setup = Setup(
+            collection: collection,
+            selection: selection,
+            documentIDs: documentIDs,
+            heartbeat: heartbeat,
+            autoPurges: plan.autoPurges,
+            isContinuous: plan.isContinuous
+        )
     }
 
     /// Sets where the session goes on.
@@ -166,7 +177,7 @@ package struct PullMachine: RequestMachine {
         guard let place = places.first else { return try beginList() }
         stage = .rereading(place, rest: places.dropFirst())
         // The unreadable rows of a place are at most one page after it.
-        let query = ChangesQuery(selection, since: place, limit: ChangesQuery.pageSize)
+        let query = ChangesQuery(setup.selection, since: place, limit: ChangesQuery.pageSize)
         queue.append([.changes(query, within: nil)])
     }
 
@@ -211,9 +222,9 @@ package struct PullMachine: RequestMachine {
     }
 
     private mutating func ask(isWaiting: Bool) {
-        var query = ChangesQuery(selection, since: position, limit: ChangesQuery.pageSize)
-        query.asksRevocations = autoPurges
-        if isWaiting { query.heartbeat = heartbeat }
+        var query = ChangesQuery(setup.selection, since: position, limit: ChangesQuery.pageSize)
+        query.asksRevocations = setup.autoPurges
+        if isWaiting { query.heartbeat = setup.heartbeat }
         stage = .asking(isWaiting: isWaiting)
         queue.append([.changes(query, within: isWaiting ? retryDelay : nil)])
     }
@@ -238,7 +249,7 @@ package struct PullMachine: RequestMachine {
     ///
     /// - Throws: `remoteError` if that is so again and again: what follows would be passed over.
     private mutating func lacksRows(_ page: ChangesPage) throws -> Bool {
-        guard page.isEmpty, case .all = selection, let pending = page.end.pending, pending > 0 else {
+        guard page.isEmpty, case .all = setup.selection, let pending = page.end.pending, pending > 0 else {
             emptyAnswers = 0
             return false
         }
@@ -279,7 +290,7 @@ package struct PullMachine: RequestMachine {
 
     /// The documents that could not be pulled, and that this replication is to pull.
     private func failures() throws -> [String] {
-        try replica.failures().filter { documentIDs?.contains($0) ?? true }
+        try replica.failures().filter { setup.documentIDs?.contains($0) ?? true }
     }
 
     /// Asks again for documents of which a revision could not be fetched or stored.
@@ -317,7 +328,7 @@ package struct PullMachine: RequestMachine {
     private mutating func endList(_ next: Next) throws {
         switch next {
         case .ask: return ask(isWaiting: false)
-        case .end where !isContinuous:
+        case .end where !setup.isContinuous:
             stage = .caughtUp
             return reports += [.checkpoint(isLast: true), .busy(false)]
         case .end:
