@@ -73,7 +73,9 @@ extension CollectionReplica {
                 isAtEnd = true
                 through = max(through, try transaction.lastSequence(collection))
             }
-            losses = try self.losses(query, &through, isAtEnd: &isAtEnd, transaction)
+            if query.tellsLosses, let peer = self.access?.name {
+                losses = try transaction.losses(query, in: collection, of: peer, &through, isAtEnd: &isAtEnd)
+            }
         }
         try forgetMarks(doubted)
         let access = accessNow
@@ -88,43 +90,6 @@ extension CollectionReplica {
         for (change, record) in losses where try access?.mayRead(record) == false { found.append(change) }
         if !losses.isEmpty { found.sort { $0.sequence < $1.sequence } }
         return ChangePage(found.filter { $0.sequence <= through }, through: through, hasMore: !isAtEnd)
-    }
-
-    /// The documents that the peer lost, up to the end of a page, or until there are too many for it.
-    private func losses(
-        _ query: ChangeQuery,
-        _ through: inout UInt64,
-        isAtEnd: inout Bool,
-        _ transaction: StoreReadTransaction
-    ) throws -> [(change: LocalChange, record: DocumentRecord)] {
-        guard query.tellsLosses, let access else { return [] }
-        let found = try transaction.losses(
-            in: collection,
-            of: access.name,
-            after: max(query.since, query.tombstonesSkipped),
-            through: isAtEnd ? .max : through,
-            limit: query.limit
-        )
-        if let last = found.last {
-            let isFull = found.count == query.limit
-            isAtEnd = isAtEnd && !isFull
-            through = isFull ? last.sequence : max(through, last.sequence)
-        }
-        return try found.compactMap { id, sequence in
-            guard query.documentIDs?.contains(id) ?? true,
-                let record = try transaction.record(id, in: collection)
-            else { return nil }
-            var change = LocalChange(
-                sequence: sequence,
-                documentID: id,
-                revision: record.revision,
-                isDeleted: false,
-                bodySize: 0,
-                remoteAncestor: nil
-            )
-            change.takesAway = true
-            return (change, record)
-        }
     }
 
     private func change(
@@ -148,15 +113,8 @@ extension CollectionReplica {
             let isCurrent = mark == record.revision
             return ledger.counts(isCurrent: isCurrent, of: record.id, at: record.sequence) ? mark : nil
         }
-        if knowledge == nil, let ancestor, try has(ancestor, of: record) { return nil }
-        var change = LocalChange(
-            sequence: record.sequence,
-            documentID: record.id,
-            revision: record.revision,
-            isDeleted: record.isDeleted,
-            bodySize: record.body.bytes.count,
-            remoteAncestor: ancestor
-        )
+        if knowledge == nil, let ancestor, try record.isCurrent(ancestor) { return nil }
+        var change = LocalChange(record, over: ancestor)
         change.knowledge = knowledge
         change.hasDoubtedMark = mark != ancestor || fallenBack.mayContain(record.id)
         return change
@@ -166,11 +124,7 @@ extension CollectionReplica {
 
     package func refusal(of candidate: FilterCandidate) -> LoveseatError? {
         if let filter = source.incomingFilter { return filter(candidate) }
-        return admits(candidate, isAccessRemoved: false) ? nil : .rejectedByPullFilter
-    }
-
-    func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool) -> Bool {
-        rule?.pullFilter?(candidate, isAccessRemoved) ?? true
+        return rule?.admits(candidate) == false ? .rejectedByPullFilter : nil
     }
 
     package func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict] {
@@ -182,13 +136,7 @@ extension CollectionReplica {
             try removals.map { try view.record($0.documentID, in: collection)?.revision }
         }
         let admitted = zip(removals, revisions).map { removal, revision in
-            let candidate = FilterCandidate(
-                documentID: removal.documentID,
-                revision: revision ?? RevisionID(generation: 1, digest: []),
-                isDeleted: false,
-                body: .emptyObject
-            )
-            return admits(candidate, isAccessRemoved: true)
+            rule?.admits(removal.candidate(at: revision), isAccessRemoved: true) ?? true
         }
         try forgetFailures(removals.map(\.documentID))
         return try store.write(call: "replication") { transaction in
@@ -198,7 +146,11 @@ extension CollectionReplica {
                 guard let record = try transaction.record(removal.documentID, in: collection) else {
                     return .removed
                 }
-                let verdict = try verdict(on: record, removal)
+                let verdict = try record.verdict(
+                    on: removal,
+                    by: remote,
+                    purgesUnpushedEdits: rule?.purgesUnpushedEdits ?? false
+                )
                 if verdict == .removed || verdict == .removedWithEdit {
                     purges = true
                     _ = try transaction.purge(record.id, in: collection, isWanted: false)
@@ -213,30 +165,10 @@ extension CollectionReplica {
         }
     }
 
-    /// A peer can take away a document that it had, but not one that it never had, or an edit that it does not have yet.
-    private func verdict(on record: DocumentRecord, _ removal: AccessRemoval) throws -> RemovalVerdict {
-        let tree = try record.tree()
-        let mark = remote.flatMap { tree.remotes[$0] }
-        // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
-        let named = removal.revision.flatMap { tree.known($0) }
-        guard mark != nil || named != nil else { return .neverThere }
-        let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
-        if hasCurrent, !record.hasConflicts { return .removed }
-        return rule?.purgesUnpushedEdits ?? false ? .removedWithEdit : .edited
-    }
-
     package func evaluate(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
         throws(LoveseatError) -> [ChangeVerdict]
     {
         try source.asking { try verdicts(changes, from: peer) }
-    }
-
-    /// Whether a remote that has this revision has the current one here, perhaps as a copy.
-    private func has(_ mark: RevisionID, of record: DocumentRecord) throws -> Bool {
-        if mark == record.revision { return true }
-        guard CopyName(mark) != nil else { return false }
-        let tree = try record.tree()
-        return tree.original(mark) == tree.original(record.revision)
     }
 
     private func verdicts(_ changes: [AnnouncedChange], from peer: RevisionTree.PeerKind)
@@ -266,7 +198,7 @@ extension CollectionReplica {
                 if let remote, !change.isRemoval {
                     let mark = try record.remoteAncestor(remote)
                     let isMarked = mark == change.revision
-                    if tree == nil { noteEcho(of: change, isMarked: isMarked) }
+                    if tree == nil { pushed.noteEcho(of: change, isMarked: isMarked) }
                     guard !isMarked else { return .alreadyHere }
                     if peer == .hub, let mark, tree?.isAncestor(change.revision, of: mark) == true {
                         fallenBack.insert(change.documentID)
@@ -301,7 +233,7 @@ extension CollectionReplica {
                     revision: mark.revision,
                     remote: remote,
                     announcedBy: mark.announcedBy,
-                    mayBeOld: mark.mayBeOld || pushedNow.mayContain(mark.documentID),
+                    mayBeOld: mark.mayBeOld || pushed.mayContain(mark.documentID),
                     in: collection
                 )
             }
@@ -320,28 +252,9 @@ extension CollectionReplica {
             return try zip(proposals, records).map { proposal, record in
                 // To the peer, a document that it may not read does not exist.
                 guard let record, try access?.mayRead(record) ?? true else { return .wanted }
-                return try verdict(on: proposal, record, from: peer)
+                return try record.verdict(on: proposal, from: peer)
             }
         }
-    }
-
-    private func verdict(
-        on proposal: ProposedChange,
-        _ record: DocumentRecord,
-        from peer: RevisionTree.PeerKind
-    ) throws -> ProposalVerdict {
-        if record.revision == proposal.revision {
-            // If one side knows more, both exchange their trees.
-            let isKnown =
-                try peer != .loveseat
-                || (record.knowsTheSame(as: proposal.knowledge) && !record.awaitsLeaf())
-            return isKnown ? .alreadyHere : .wanted
-        }
-        // A Loveseat sends its tree with the revision, and is answered with ours.
-        if peer == .loveseat { return .wanted }
-        if record.revision == proposal.serverRevision { return .wanted }
-        if proposal.serverRevision == nil, record.isDeleted { return .wanted }
-        return .conflict(record.revision)
     }
 
     package func conflicts(after sequence: UInt64) throws(LoveseatError) -> ConflictPage {
@@ -356,5 +269,110 @@ extension CollectionReplica {
 
     package func noteLosses() throws(LoveseatError) {
         try source.asking { try noteLossesNow() }
+    }
+}
+
+extension StoreReadTransaction {
+    /// The documents that the peer lost, up to the end of a page, or until there are too many for it.
+    fileprivate func losses(
+        _ query: ChangeQuery,
+        in collection: CollectionHandle,
+        of peer: String,
+        _ through: inout UInt64,
+        isAtEnd: inout Bool
+    ) throws -> [(change: LocalChange, record: DocumentRecord)] {
+        let found = try losses(
+            in: collection,
+            of: peer,
+            after: max(query.since, query.tombstonesSkipped),
+            through: isAtEnd ? .max : through,
+            limit: query.limit
+        )
+        if let last = found.last {
+            let isFull = found.count == query.limit
+            isAtEnd = isAtEnd && !isFull
+            through = isFull ? last.sequence : max(through, last.sequence)
+        }
+        return try found.compactMap { id, sequence in
+            guard query.documentIDs?.contains(id) ?? true,
+                let record = try record(id, in: collection)
+            else { return nil }
+            var change = LocalChange(
+                sequence: sequence,
+                documentID: id,
+                revision: record.revision,
+                isDeleted: false,
+                bodySize: 0,
+                remoteAncestor: nil
+            )
+            change.takesAway = true
+            return (change, record)
+        }
+    }
+}
+
+extension DocumentRecord {
+    /// Whether a remote that has this revision has the current one here, perhaps as a copy.
+    fileprivate func isCurrent(_ mark: RevisionID) throws -> Bool {
+        if mark == revision { return true }
+        guard CopyName(mark) != nil else { return false }
+        let tree = try tree()
+        return tree.original(mark) == tree.original(revision)
+    }
+
+    /// A peer can take away a document that it had, but not one that it never had, or an edit that it does not have yet.
+    fileprivate func verdict(on removal: AccessRemoval, by remote: Int?, purgesUnpushedEdits: Bool) throws
+        -> RemovalVerdict
+    {
+        let tree = try tree()
+        let mark = remote.flatMap { tree.remotes[$0] }
+        // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
+        let named = removal.revision.flatMap { tree.known($0) }
+        guard mark != nil || named != nil else { return .neverThere }
+        let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
+        if hasCurrent, !hasConflicts { return .removed }
+        return purgesUnpushedEdits ? .removedWithEdit : .edited
+    }
+
+    fileprivate func verdict(on proposal: ProposedChange, from peer: RevisionTree.PeerKind) throws
+        -> ProposalVerdict
+    {
+        if revision == proposal.revision {
+            // If one side knows more, both exchange their trees.
+            let isKnown =
+                try peer != .loveseat
+                || (knowsTheSame(as: proposal.knowledge) && !awaitsLeaf())
+            return isKnown ? .alreadyHere : .wanted
+        }
+        // A Loveseat sends its tree with the revision, and is answered with ours.
+        if peer == .loveseat { return .wanted }
+        if revision == proposal.serverRevision { return .wanted }
+        if proposal.serverRevision == nil, isDeleted { return .wanted }
+        return .conflict(revision)
+    }
+}
+
+extension LocalChange {
+    fileprivate init(_ record: DocumentRecord, over ancestor: RevisionID?) {
+        self.init(
+            sequence: record.sequence,
+            documentID: record.id,
+            revision: record.revision,
+            isDeleted: record.isDeleted,
+            bodySize: record.body.bytes.count,
+            remoteAncestor: ancestor
+        )
+    }
+}
+
+extension AccessRemoval {
+    /// The candidate that the filter is asked about. `revision`: the current one, if the document is here.
+    fileprivate func candidate(at revision: RevisionID?) -> FilterCandidate {
+        FilterCandidate(
+            documentID: documentID,
+            revision: revision ?? RevisionID(generation: 1, digest: []),
+            isDeleted: false,
+            body: .emptyObject
+        )
     }
 }

@@ -33,38 +33,7 @@ extension CollectionReplica {
             )
             return .damaged
         }
-        guard let tree else {
-            return .found(
-                SendableRevision(
-                    revision: record.revision,
-                    history: [],
-                    isDeleted: record.isDeleted,
-                    body: record.body
-                )
-            )
-        }
-        if request.peer == .hub, let copy = copy(of: record, in: tree, for: request) { return copy }
-        let line = tree.line(record.revision)
-        var content = SendableRevision(
-            revision: record.revision,
-            history: RevisionHistory.toSend(
-                Array(line.dropFirst()),
-                of: record.revision,
-                known: request.known,
-                limit: request.maxHistory
-            ),
-            isDeleted: record.isDeleted,
-            body: record.body
-        )
-        content.isUncertain = request.peer == .hub && request.known.isEmpty && !tree.isLine
-        if request.wantsDelta, !record.isDeleted { content.deltaBase = deltaBase(request.known, in: tree) }
-        if request.peer == .loveseat {
-            if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
-                content.origin = origin
-            }
-            if tree.isTold { content.knowledge = tree.intactKnowledge }
-        }
-        return .found(content)
+        return request.revision(of: record, in: tree)
     }
 
     /// Leaves out of the read revisions what may not be sent. A peer gets the whole tree of a document, since both must come to the same
@@ -79,63 +48,14 @@ extension CollectionReplica {
             guard case .found(var content) = outgoing, let knowledge = content.knowledge else {
                 return outgoing
             }
-            content.knowledge = sendable(knowledge, of: request.documentID, access, keeping: nil)
+            content.knowledge = knowledge.sendable(
+                of: request.documentID,
+                to: access,
+                by: rule?.pushFilter,
+                keeping: nil
+            )
             return .found(content)
         }
-    }
-
-    /// `keeping`: the revision whose content is sent in any case, if the peer may read it.
-    private func sendable(
-        _ knowledge: TreeKnowledge,
-        of id: String,
-        _ access: CollectionAccess?,
-        keeping current: RevisionID?
-    ) -> TreeKnowledge {
-        let filter = rule?.pushFilter
-        if access == nil, filter == nil { return knowledge }
-        let hidden = knowledge.nodes.filter { node in
-            if access?.ruling.maySend(node, of: id) == false { return true }
-            return FilterCandidate(node, of: id).map { filter?($0, false) == false } ?? false
-        }
-        guard !hidden.isEmpty else { return knowledge }
-        return knowledge.keepingBody(of: hidden.contains { $0.id == current } ? nil : current)
-    }
-
-    /// A hub accepts only descendants of its own revision. If ours is not one, our content goes on top of the hub's as a copy. Nothing has
-    /// to be recorded before it is sent, because the copy says in its name what it is.
-    ///
-    /// - Returns: nil if none is needed, or the hub's revision is not here.
-    private func copy(of record: DocumentRecord, in tree: RevisionTree, for request: RevisionRequest)
-        -> OutgoingRevision?
-    {
-        guard let hub = request.known.first, record.revision != hub, let theirs = tree.node(hub),
-            request.isCopyOnly || !tree.isAncestor(hub, of: record.revision), let current = tree.current
-        else { return nil }
-        if RevisionTree.saysTheSame(current, theirs) { return .same }
-        let copy = tree.copy(of: record, over: hub, mayBeOriginal: !request.isCopyOnly)
-        guard let copy else { return nil }
-        var content = SendableRevision(
-            revision: copy.id,
-            history: RevisionHistory.toSend(
-                tree.line(hub),
-                of: copy.id,
-                known: request.known,
-                limit: request.maxHistory
-            ),
-            isDeleted: record.isDeleted,
-            body: record.body
-        )
-        content.copy = .init(original: copy.original, parent: hub)
-        return .found(content)
-    }
-
-    /// The first revision that the peer has and whose body is here (replication.md §10.1), unless it is a deletion.
-    private func deltaBase(_ known: [RevisionID], in tree: RevisionTree) -> SendableRevision.DeltaBase? {
-        let nodes = known.lazy.compactMap { tree.node($0) }
-        guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body,
-            !node.isDamaged
-        else { return nil }
-        return SendableRevision.DeltaBase(revision: node.id, body: body)
     }
 
     // MARK: In
@@ -150,7 +70,7 @@ extension CollectionReplica {
         let followed = ledger.followed
         let knowledge = zip(revisions, verdicts).map { revision, verdict in
             revision.knowledge.map { knowledge in
-                var knowledge = filtered(knowledge, of: revision.documentID)
+                var knowledge = rule?.admitted(knowledge, of: revision.documentID) ?? knowledge
                 verdict.foreign?.removeDecisions(from: &knowledge)
                 return knowledge
             }
@@ -159,19 +79,8 @@ extension CollectionReplica {
             try zip(zip(revisions, knowledge), verdicts).map { arrival, verdict in
                 let (revision, knowledge) = arrival
                 if let refusal = verdict.refusal { return .failed(refusal) }
-                var incoming = IncomingRecord(
-                    documentID: revision.documentID,
-                    history: revision.history,
-                    isDeleted: revision.isDeleted,
-                    body: revision.body,
-                    sender: revision.sender,
-                    remote: remote
-                )
-                incoming.origin = revision.origin
-                incoming.knowledge = knowledge
-                incoming.asksResolver = asksResolver
-                (incoming.isOutdated, incoming.mayBeOld) = (revision.isOutdated, revision.mayBeOld)
-                incoming.followed = followed
+                var incoming = IncomingRecord(revision, knowledge, from: remote)
+                (incoming.asksResolver, incoming.followed) = (asksResolver, followed)
                 do {
                     let (outcome, preferred) = try transaction.insert(incoming, in: collection)
                     if remote == nil, revision.sender == .loveseat, let preferred,
@@ -198,7 +107,7 @@ extension CollectionReplica {
         ledger.mark(stored)
         // Revisions that the peer announces after a newer one than the pushed one are newer, too.
         for (revision, result) in zip(revisions, results) where result == .inserted && !revision.isOutdated {
-            noteNews(of: revision.documentID)
+            pushed.noteNews(of: revision.documentID)
         }
         return withholding(results, of: revisions)
     }
@@ -209,7 +118,12 @@ extension CollectionReplica {
         return zip(results, revisions).map { result, revision in
             guard case .outranked(let knowledge, let current) = result else { return result }
             return .outranked(
-                sendable(knowledge, of: revision.documentID, access, keeping: current),
+                knowledge.sendable(
+                    of: revision.documentID,
+                    to: access,
+                    by: rule?.pushFilter,
+                    keeping: current
+                ),
                 current: current
             )
         }
@@ -219,16 +133,7 @@ extension CollectionReplica {
     /// Called outside transactions.
     func admitted(_ knowledge: TreeKnowledge, of id: String, takesContent: Bool) -> TreeKnowledge {
         guard takesContent, rule?.asksResolver != true else { return knowledge.keepingBody(of: nil) }
-        return filtered(knowledge, of: id)
-    }
-
-    /// A tree without content if the app's filter does not let all of it in. Called outside transactions.
-    private func filtered(_ knowledge: TreeKnowledge, of id: String) -> TreeKnowledge {
-        guard rule?.pullFilter != nil else { return knowledge }
-        let isAdmitted = knowledge.nodes.allSatisfy { node in
-            FilterCandidate(node, of: id).map { admits($0, isAccessRemoved: false) } ?? true
-        }
-        return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
+        return rule?.admitted(knowledge, of: id) ?? knowledge
     }
 
     package func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {
@@ -322,5 +227,38 @@ extension CollectionReplica {
             }
             return mark.map { tree.isCurrent($0) } == true ? .agrees : .offer(over: mark)
         }
+    }
+}
+
+extension TreeKnowledge {
+    /// `keeping`: the revision whose content is sent in any case, if the peer may read it.
+    fileprivate func sendable(
+        of id: String,
+        to access: CollectionAccess?,
+        by filter: CollectionRules.Filter?,
+        keeping current: RevisionID?
+    ) -> TreeKnowledge {
+        if access == nil, filter == nil { return self }
+        let hidden = nodes.filter { node in
+            if access?.ruling.maySend(node, of: id) == false { return true }
+            return FilterCandidate(node, of: id).map { filter?($0, false) == false } ?? false
+        }
+        guard !hidden.isEmpty else { return self }
+        return keepingBody(of: hidden.contains { $0.id == current } ? nil : current)
+    }
+}
+
+extension IncomingRecord {
+    fileprivate init(_ revision: IncomingRevision, _ knowledge: TreeKnowledge?, from remote: Int?) {
+        self.init(
+            documentID: revision.documentID,
+            history: revision.history,
+            isDeleted: revision.isDeleted,
+            body: revision.body,
+            sender: revision.sender,
+            remote: remote
+        )
+        (origin, self.knowledge) = (revision.origin, knowledge)
+        (isOutdated, mayBeOld) = (revision.isOutdated, revision.mayBeOld)
     }
 }

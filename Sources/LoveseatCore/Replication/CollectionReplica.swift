@@ -6,8 +6,6 @@ import LoveseatStorage
 /// One collection of a ``DocumentStore`` as one connection replicates it. The state that the connection's collections share is in
 /// ``DatabaseReplicas``.
 package final class CollectionReplica: Replica {
-    private static let pushedNamesKept = 1_000_000
-
     let source: DatabaseReplicas
     let store: DocumentStore
     let collection: CollectionHandle
@@ -21,14 +19,10 @@ package final class CollectionReplica: Replica {
     let access: PeerAccess?
     /// Which marks count.
     var ledger = MarkLedger()
-    /// The documents that this session pushed: lists of the peer may be older than that.
-    private(set) var pushedNow = NameSet(bytes: pushedNamesKept)
+    var pushed = PushedNames()
     /// Documents of which a hub now has an older revision than before. It may keep the newer one on a deleted branch, and accept it again
     /// without making it current.
     var fallenBack = NameSet(bytes: MarkLedger.namesKept)
-    /// Revisions that the peer announced in this session before it was known to have them; nil while there are none, so that no name is made
-    /// for each pushed document.
-    private var echoed: NameSet?
     /// The documents that could not be stored when they were pulled.
     var failed: DocumentSet = []
 
@@ -62,10 +56,10 @@ package final class CollectionReplica: Replica {
                 }
                 stored.body =
                     found?.userChanges == source.userChanges
-                    ? found?.body : found.map { Self.withoutPulls($0.body) }
+                    ? found?.body : found?.body.withoutPulls
                 let removals = RemovalCount(
-                    counted: try view.localCheckpoint(removalsKey(remote)).map(Self.number),
-                    covered: try view.localCheckpoint(coveredKey).map(Self.number)
+                    counted: try view.localCheckpoint(removalsKey(remote)).map(\.number),
+                    covered: try view.localCheckpoint(coveredKey).map(\.number)
                 )
                 ledger.found(removals)
                 (stored.wasTakenFrom, stored.wasTakenFromSince) = (removals.hasAny, removals.isUncovered)
@@ -82,27 +76,17 @@ package final class CollectionReplica: Replica {
     /// The key of the number of those that came before a checkpoint was sent to the peer.
     private var coveredKey: String { "taken/\(checkpointID)" }
 
-    private static func number(_ note: JSONText) -> Int { JSONElement(note)["number"]?.int ?? 0 }
-
-    private static func note(_ number: Int) -> JSONText {
-        JSONText(canonical: ["number": JSONValue(number)])
-    }
-
     /// Records, with the purge, that the peer takes documents away. `purges`: whether any of them was here.
     func noteRemovals(purges: Bool, _ transaction: StoreWriteTransaction) throws {
         // A passive side has no checkpoint that would have to cover it.
         guard let remote else { return }
         let key = removalsKey(remote)
-        let before = try transaction.localCheckpoint(key).map(Self.number)
+        let before = try transaction.localCheckpoint(key).map(\.number)
         if !purges, before != nil { return }
-        try transaction.checkpointTables.saveLocalCheckpoint(key, Self.note((before ?? 0) + (purges ? 1 : 0)))
-    }
-
-    /// A checkpoint without its pull: this user may not have the documents that another user pulled.
-    private static func withoutPulls(_ checkpoint: JSONText) -> JSONText {
-        var value = JSONElement(checkpoint).value
-        value["remote"] = nil
-        return JSONText(canonical: value)
+        try transaction.checkpointTables.saveLocalCheckpoint(
+            key,
+            JSONText(number: (before ?? 0) + (purges ? 1 : 0))
+        )
     }
 
     package func saveCheckpoint(_ body: JSONText, coversMarks: Bool) throws(LoveseatError) {
@@ -116,7 +100,10 @@ package final class CollectionReplica: Replica {
                     userChanges: source.userChanges
                 )
                 if let removals = ledger.removals.unsaved {
-                    try transaction.checkpointTables.saveLocalCheckpoint(coveredKey, Self.note(removals))
+                    try transaction.checkpointTables.saveLocalCheckpoint(
+                        coveredKey,
+                        JSONText(number: removals)
+                    )
                 }
                 let completed = Checkpoint(JSONElement(body)).completed.completeUpTo
                 guard coversMarks, ledger.hasOfferedDoubted(upTo: completed) else {
@@ -146,7 +133,7 @@ package final class CollectionReplica: Replica {
     package func beginCheckpoint() throws(LoveseatError) {
         guard let remote else { return impossible("a passive peer begins no checkpoint of its own") }
         let removals = try source.asking {
-            try store.readRows { try $0.localCheckpoint(removalsKey(remote)).map(Self.number) }
+            try store.readRows { try $0.localCheckpoint(removalsKey(remote)).map(\.number) }
         }
         ledger.checkpointBegan(removals: removals)
     }
@@ -157,7 +144,7 @@ package final class CollectionReplica: Replica {
 
     package func markSynced(_ revisions: [SyncedRevision]) throws(LoveseatError) {
         try source.asking { try mark(revisions.map { RevisionMark($0) }) }
-        notePushed(revisions)
+        if remote != nil { pushed.note(revisions) }
     }
 
     package func peerCheckpoint(_ id: String) throws(LoveseatError) -> PeerCheckpoint? {
@@ -203,33 +190,18 @@ package final class CollectionReplica: Replica {
         ledger.marksMade()
         return result
     }
+}
 
-    private func notePushed(_ revisions: [SyncedRevision]) {
-        if remote == nil { return }
-        for revision in revisions
-        where !(echoed?.contains(Self.name(revision.documentID, revision.revision)) ?? false) {
-            pushedNow.insert(revision.documentID)
-        }
-    }
+extension JSONText {
+    /// A note of a number.
+    fileprivate init(number: Int) { self.init(canonical: ["number": JSONValue(number)]) }
 
-    /// Remembers that the peer announced the revision that is current here: its later announcements are newer.
-    ///
-    /// `isMarked`: whether the peer was known to have it. If not, its answer to the push may be on its way.
-    func noteEcho(of change: AnnouncedChange, isMarked: Bool) {
-        noteNews(of: change.documentID)
-        if isMarked { return }
-        let echo = Self.name(change.documentID, change.revision)
-        if echoed == nil { echoed = NameSet(bytes: Self.pushedNamesKept) }
-        echoed?.insert(echo)
-    }
+    fileprivate var number: Int { JSONElement(self)["number"]?.int ?? 0 }
 
-    /// Remembers that the peer sent a newer revision than the one that this session pushed.
-    func noteNews(of documentID: String) {
-        // This is called for every document, of which most are not there: looking is quicker than removing.
-        if pushedNow.contains(documentID) { pushedNow.remove(documentID) }
-    }
-
-    private static func name(_ documentID: String, _ revision: RevisionID) -> String {
-        "\(revision.text) \(documentID)"
+    /// A checkpoint without its pull: this user may not have the documents that another user pulled.
+    fileprivate var withoutPulls: JSONText {
+        var value = JSONElement(self).value
+        value["remote"] = nil
+        return JSONText(canonical: value)
     }
 }

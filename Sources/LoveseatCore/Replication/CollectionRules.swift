@@ -17,6 +17,19 @@ package struct CollectionRules: Sendable {
     package var asksResolver = false
 
     package init() {}
+
+    func admits(_ candidate: FilterCandidate, isAccessRemoved: Bool = false) -> Bool {
+        pullFilter?(candidate, isAccessRemoved) ?? true
+    }
+
+    /// A tree without content if the app's filter does not let all of it in. Called outside transactions.
+    func admitted(_ knowledge: TreeKnowledge, of id: String) -> TreeKnowledge {
+        if pullFilter == nil { return knowledge }
+        let isAdmitted = knowledge.nodes.allSatisfy { node in
+            FilterCandidate(node, of: id).map { admits($0) } ?? true
+        }
+        return isAdmitted ? knowledge : knowledge.keepingBody(of: nil)
+    }
 }
 
 extension FilterCandidate {

@@ -18,12 +18,7 @@ extension CollectionReplica {
         guard let access else { return found }
         let granted = try zip(requests, found).map { request, revision -> OutgoingRevision in
             guard case .found(let content) = revision else { return revision }
-            let candidate = FilterCandidate(
-                documentID: request.documentID,
-                revision: content.revision,
-                isDeleted: content.isDeleted,
-                body: content.body
-            )
+            let candidate = FilterCandidate(content, of: request.documentID)
             // Only a deletion is decided on by more than its own content.
             let record =
                 content.isDeleted
@@ -39,14 +34,6 @@ extension CollectionReplica {
             }
         }
         return granted
-    }
-
-    /// The policy's decision about a pushed revision.
-    struct PushVerdict {
-        /// Why the peer may not write it; nil if it may.
-        var refusal: LoveseatError?
-        /// Content of the document that the peer may not write.
-        var foreign: ForeignContent?
     }
 
     package func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError? {
@@ -100,5 +87,24 @@ extension CollectionReplica {
             try transaction.grantTable.grant(back, in: collection, to: access.peerName)
             try transaction.grantTable.noteLosses(lost, in: collection, of: access.peerName)
         }
+    }
+}
+
+/// The policy's decision about a pushed revision.
+struct PushVerdict {
+    /// Why the peer may not write it; nil if it may.
+    var refusal: LoveseatError?
+    /// Content of the document that the peer may not write.
+    var foreign: ForeignContent?
+}
+
+extension FilterCandidate {
+    fileprivate init(_ content: SendableRevision, of id: String) {
+        self.init(
+            documentID: id,
+            revision: content.revision,
+            isDeleted: content.isDeleted,
+            body: content.body
+        )
     }
 }
