@@ -4,20 +4,6 @@ extension MulticastNode {
     private static let maximumDeferred = 32
     private static let maximumKnownAnswers = 2_048
 
-    struct PendingAnswer {
-        let record: DNSRecord
-        var due: Int64
-    }
-
-    /// A query whose known answers continue in other datagrams.
-    struct DeferredQuery {
-        let source: [UInt8]
-        let link: Link
-        var questions: [DNSQuestion]
-        var known: [DNSRecord]
-        let due: Int64
-    }
-
     mutating func receive(query message: DNSMessage, _ datagram: IncomingDatagram, at now: Int64) {
         let link = datagram.link
         if !message.authorities.isEmpty { compare(probe: message, on: link, at: now) }
@@ -179,4 +165,19 @@ extension MulticastNode {
         }
         pending = pending.filter { !$0.value.isEmpty }
     }
+}
+
+/// An answer that waits for others of its link.
+struct PendingAnswer {
+    let record: DNSRecord
+    var due: Int64
+}
+
+/// A query whose known answers continue in other datagrams.
+struct DeferredQuery {
+    let source: [UInt8]
+    let link: Link
+    var questions: [DNSQuestion]
+    var known: [DNSRecord]
+    let due: Int64
 }

@@ -4,45 +4,14 @@ extension MulticastNode {
     private static let reconfirmation: Int64 = 3_000
     private static let maximumQuestions = 1_024
 
-    /// A search for the services of a type.
-    struct Browse {
-        struct Schedule {
-            var at: Int64
-            /// The wait after the next query; it triples up to an hour.
-            var interval: Int64 = 1_000
-        }
-
-        let name: DomainName
-        let type: ServiceType
-        var schedules: [Link: Schedule] = [:]
-        var seen: [Link: Set<ServiceName>] = [:]
-        var texts: [ServiceName: [UInt8]] = [:]
-    }
-
-    /// A search for where a service is reached.
-    struct Resolution {
-        let service: ServiceName
-        let name: DomainName
-        var due: Int64
-        var interval: Int64 = 250
-        var found: [Location] = []
-    }
-
-    /// A question that is asked once.
-    struct PendingQuestion {
-        let link: Link
-        let question: DNSQuestion
-        var due: Int64
-    }
-
     /// Searches for services of a type, or of one of its subtypes. Services that are known already are reported at once.
     package mutating func browse(_ type: ServiceType, subtype: String? = nil, at now: Int64) -> Int? {
         guard let typeName = type.domainName,
             let name = subtype.map({ typeName.subtype($0) }) ?? typeName
         else { return nil }
         defer { nextID += 1 }
-        var browse = Browse(name: name, type: type)
-        for link in links { browse.schedules[link] = Browse.Schedule(at: now + delay(20...120)) }
+        var browse = ServiceBrowse(name: name, type: type)
+        for link in links { browse.schedules[link] = ServiceBrowse.Schedule(at: now + delay(20...120)) }
         browses[nextID] = browse
         for (link, cache) in caches {
             find(in: cache[name, DNSType.ptr].map(\.data), link, browse: nextID, at: now)
@@ -60,7 +29,7 @@ extension MulticastNode {
     package mutating func resolve(_ service: ServiceName, at now: Int64) -> Int? {
         guard let name = service.domainName else { return nil }
         defer { nextID += 1 }
-        resolutions[nextID] = Resolution(service: service, name: name, due: now)
+        resolutions[nextID] = ServiceResolution(service: service, name: name, due: now)
         checkResolutions()
         return nextID
     }
@@ -252,7 +221,7 @@ extension MulticastNode {
             guard let browse = browses[id] else { continue }
             for (link, schedule) in browse.schedules where schedule.at <= now {
                 asked[link, default: []].append(DNSQuestion(browse.name, DNSType.ptr))
-                browses[id]?.schedules[link] = Browse.Schedule(
+                browses[id]?.schedules[link] = ServiceBrowse.Schedule(
                     at: now + schedule.interval,
                     interval: min(schedule.interval * 3, Self.maximumInterval)
                 )
@@ -260,7 +229,9 @@ extension MulticastNode {
         }
         for id in resolutions.keys.sorted() {
             guard let resolution = resolutions[id], resolution.due <= now else { continue }
-            for link in links { asked[link, default: []] += missing(resolution.name, on: link) }
+            for link in links {
+                asked[link, default: []] += (caches[link] ?? RecordCache()).missing(resolution.name)
+            }
             resolutions[id]?.due = now + resolution.interval
             resolutions[id]?.interval = min(resolution.interval * 3, Self.maximumInterval)
         }
@@ -289,42 +260,75 @@ extension MulticastNode {
         }
     }
 
-    private func missing(_ name: DomainName, on link: Link) -> [DNSQuestion] {
-        let cache = caches[link] ?? RecordCache()
-        var questions: [DNSQuestion] = []
-        if cache[name, DNSType.txt].isEmpty { questions.append(DNSQuestion(name, DNSType.txt)) }
-        guard case .srv(_, _, _, let target)? = cache[name, DNSType.srv].last?.data else {
-            return questions + [DNSQuestion(name, DNSType.srv)]
-        }
-        if cache[target, DNSType.a].isEmpty, cache[target, DNSType.aaaa].isEmpty {
-            questions += [DNSQuestion(target, DNSType.a), DNSQuestion(target, DNSType.aaaa)]
-        }
-        return questions
-    }
-
     private mutating func checkResolutions() {
         for id in resolutions.keys.sorted() {
             guard let resolution = resolutions[id] else { continue }
-            let found = links.compactMap { location(of: resolution.name, on: $0) }
+            let found = links.compactMap { caches[$0]?.location(of: resolution.name, on: $0) }
             guard !found.isEmpty, found != resolution.found else { continue }
             resolutions[id]?.found = found
             effects.append(.event(.resolved(id, found)))
         }
     }
+}
 
-    private func location(of name: DomainName, on link: Link) -> Location? {
-        guard let cache = caches[link],
-            case .srv(_, _, let port, let target)? = cache[name, DNSType.srv].last?.data,
-            case .txt(let text)? = cache[name, DNSType.txt].last?.data
+/// A search for the services of a type.
+struct ServiceBrowse {
+    struct Schedule {
+        var at: Int64
+        /// The wait after the next query; it triples up to an hour.
+        var interval: Int64 = 1_000
+    }
+
+    let name: DomainName
+    let type: ServiceType
+    var schedules: [Link: Schedule] = [:]
+    var seen: [Link: Set<ServiceName>] = [:]
+    var texts: [ServiceName: [UInt8]] = [:]
+}
+
+/// A search for where a service is reached.
+struct ServiceResolution {
+    let service: ServiceName
+    let name: DomainName
+    var due: Int64
+    var interval: Int64 = 250
+    var found: [MulticastNode.Location] = []
+}
+
+/// A question that is asked once.
+struct PendingQuestion {
+    let link: Link
+    let question: DNSQuestion
+    var due: Int64
+}
+
+extension RecordCache {
+    /// The questions that have to be asked to reach a service.
+    func missing(_ name: DomainName) -> [DNSQuestion] {
+        var questions: [DNSQuestion] = []
+        if self[name, DNSType.txt].isEmpty { questions.append(DNSQuestion(name, DNSType.txt)) }
+        guard case .srv(_, _, _, let target)? = self[name, DNSType.srv].last?.data else {
+            return questions + [DNSQuestion(name, DNSType.srv)]
+        }
+        if self[target, DNSType.a].isEmpty, self[target, DNSType.aaaa].isEmpty {
+            questions += [DNSQuestion(target, DNSType.a), DNSQuestion(target, DNSType.aaaa)]
+        }
+        return questions
+    }
+
+    /// Where a service is reached; nil until everything about it is known.
+    func location(of name: DomainName, on link: Link) -> MulticastNode.Location? {
+        guard case .srv(_, _, let port, let target)? = self[name, DNSType.srv].last?.data,
+            case .txt(let text)? = self[name, DNSType.txt].last?.data
         else { return nil }
-        let addresses = (cache[target, DNSType.a] + cache[target, DNSType.aaaa]).compactMap { entry in
+        let addresses = (self[target, DNSType.a] + self[target, DNSType.aaaa]).compactMap { entry in
             switch entry.data {
             case .a(let bytes), .aaaa(let bytes): bytes
             case .ptr, .srv, .txt, .nsec, .other: nil
             }
         }
         guard !addresses.isEmpty else { return nil }
-        return Location(
+        return MulticastNode.Location(
             link: link,
             host: target.description,
             port: port,

@@ -6,39 +6,10 @@ extension MulticastNode {
     /// After this many conflicts, probes wait for five seconds (RFC 6762, 8.1).
     private static let maximumConflicts = 15
 
-    /// A service that is published, or on the way to it.
-    struct Registration {
-        enum Stage: Hashable {
-            /// Asking whether another host has the name.
-            case probing(sent: Int)
-            case announcing(sent: Int)
-            case established
-        }
-
-        var service: Service
-        /// The name that is tried, or was published.
-        var instance: String
-        var stage = Stage.probing(sent: 0)
-        /// When the stage goes on.
-        var due: Int64?
-        /// Whether the name was published, so that questions about it are answered.
-        var isOwner = false
-        var conflicts = 0
-        var lastAnnouncement: Int64?
-        var previousText: [UInt8]?
-
-        mutating func probe(at time: Int64) {
-            stage = .probing(sent: 0)
-            due = time
-        }
-
-        var name: ServiceName { ServiceName(instance: instance, type: service.type) }
-    }
-
     /// Publishes a service. ``Event/published(_:instance:)`` follows, with another name if the name is in use.
     package mutating func publish(_ service: Service, at now: Int64) -> Int {
         defer { nextID += 1 }
-        var registration = Registration(service: service, instance: service.instance)
+        var registration = ServiceRegistration(service: service, instance: service.instance)
         registration.probe(at: now + delay(0...250))
         registrations[nextID] = registration
         return nextID
@@ -64,12 +35,12 @@ extension MulticastNode {
         sayGoodbye(for: registration, withHost: !registrations.values.contains(where: \.isOwner))
     }
 
-    private mutating func sayGoodbye(for registration: Registration, withHost: Bool) {
+    private mutating func sayGoodbye(for registration: ServiceRegistration, withHost: Bool) {
         for link in links(of: registration) {
             var message = DNSMessage()
             message.isResponse = true
             let records =
-                sharedRecords(of: registration) + uniqueRecords(of: registration)
+                registration.sharedRecords + registration.uniqueRecords(of: hostName)
                 + (withHost ? hostRecords(on: link) : [])
             let kept = Set(ownRecords(on: link).map(\.key))
             message.answers = records.filter { !kept.contains($0.key) }.map { record in
@@ -93,34 +64,11 @@ extension MulticastNode {
         }
     }
 
-    func links(of registration: Registration) -> [Link] {
+    func links(of registration: ServiceRegistration) -> [Link] {
         links.filter { $0.interface == registration.service.interface ?? $0.interface }
     }
 
     // MARK: Records
-
-    func sharedRecords(of registration: Registration) -> [DNSRecord] {
-        let service = registration.service
-        guard let type = service.type.domainName, let name = registration.name.domainName else { return [] }
-        var records = [DNSRecord(type, .ptr(name), ttl: Self.serviceTTL, isUnique: false)]
-        for subtype in service.subtypes {
-            guard let subtypeName = type.subtype(subtype) else { continue }
-            records.append(DNSRecord(subtypeName, .ptr(name), ttl: Self.serviceTTL, isUnique: false))
-        }
-        if let all = Self.allServices {
-            records.append(DNSRecord(all, .ptr(type), ttl: Self.serviceTTL, isUnique: false))
-        }
-        return records
-    }
-
-    func uniqueRecords(of registration: Registration) -> [DNSRecord] {
-        guard let name = registration.name.domainName else { return [] }
-        let data = DNSData.srv(priority: 0, weight: 0, port: registration.service.port, target: hostName)
-        return [
-            DNSRecord(name, data, ttl: Self.hostTTL, isUnique: true),
-            DNSRecord(name, .txt(registration.service.text), ttl: Self.serviceTTL, isUnique: true),
-        ]
-    }
 
     func hostRecords(on link: Link) -> [DNSRecord] {
         (interfaces[link.interface]?.addresses ?? []).map { address in
@@ -140,7 +88,7 @@ extension MulticastNode {
         }
         guard !owned.isEmpty else { return [] }
         var seen: Set<DNSRecord.Key> = []
-        return (owned.flatMap { sharedRecords(of: $0) + uniqueRecords(of: $0) } + hostRecords(on: link))
+        return (owned.flatMap { $0.sharedRecords + $0.uniqueRecords(of: hostName) } + hostRecords(on: link))
             .filter { seen.insert($0.key).inserted }
     }
 
@@ -154,7 +102,7 @@ extension MulticastNode {
         }
     }
 
-    private mutating func advance(_ id: Int, _ registration: Registration, to now: Int64) {
+    private mutating func advance(_ id: Int, _ registration: ServiceRegistration, to now: Int64) {
         var registration = registration
         switch registration.stage {
         case .probing(let sent) where sent < 3:
@@ -178,9 +126,9 @@ extension MulticastNode {
         registrations[id] = registration
     }
 
-    private func sendProbeQuestions(_ registration: Registration, on link: Link) -> DNSMessage {
+    private func sendProbeQuestions(_ registration: ServiceRegistration, on link: Link) -> DNSMessage {
         var message = DNSMessage()
-        message.authorities = uniqueRecords(of: registration) + hostRecords(on: link)
+        message.authorities = registration.uniqueRecords(of: hostName) + hostRecords(on: link)
         for index in message.authorities.indices { message.authorities[index].isUnique = false }
         if let name = registration.name.domainName {
             message.questions.append(DNSQuestion(name, DNSType.any, wantsUnicast: true))
@@ -189,15 +137,15 @@ extension MulticastNode {
         return message
     }
 
-    private mutating func sendProbe(_ registration: Registration, on link: Link) {
+    private mutating func sendProbe(_ registration: ServiceRegistration, on link: Link) {
         send(sendProbeQuestions(registration, on: link), to: link)
     }
 
-    private mutating func announce(_ registration: Registration, on link: Link, at now: Int64) {
+    private mutating func announce(_ registration: ServiceRegistration, on link: Link, at now: Int64) {
         var message = DNSMessage()
         message.isResponse = true
         message.answers =
-            sharedRecords(of: registration) + uniqueRecords(of: registration) + hostRecords(on: link)
+            registration.sharedRecords + registration.uniqueRecords(of: hostName) + hostRecords(on: link)
         multicast(message, on: link, at: now)
     }
 
@@ -221,7 +169,7 @@ extension MulticastNode {
             else { continue }
             let theirs = message.authorities.filter { $0.name == name }
             guard !theirs.isEmpty else { continue }
-            let ours = uniqueRecords(of: registration)
+            let ours = registration.uniqueRecords(of: hostName)
             guard Self.order(ours).lexicographicallyPrecedes(Self.order(theirs), by: Self.precedes) else {
                 continue
             }
@@ -245,7 +193,7 @@ extension MulticastNode {
             guard let registration = registrations[id], let name = registration.name.domainName else {
                 continue
             }
-            var ours = Set(uniqueRecords(of: registration).map(\.data))
+            var ours = Set(registration.uniqueRecords(of: hostName).map(\.data))
             // Our own announcement may come back after a change.
             if let text = registration.previousText { ours.insert(.txt(text)) }
             let types = Set(ours.map(\.type))
@@ -286,15 +234,68 @@ extension MulticastNode {
     }
 
     /// Answers that wait must not be sent for a name that may belong to another host.
-    private mutating func forgetAnswers(of registration: Registration) {
+    private mutating func forgetAnswers(of registration: ServiceRegistration) {
         for link in links(of: registration) {
             let kept = Set(ownRecords(on: link).map(\.key))
-            for record in sharedRecords(of: registration) + uniqueRecords(of: registration)
+            for record in registration.sharedRecords + registration.uniqueRecords(of: hostName)
             where !kept.contains(record.key) {
                 pending[link]?[record.key] = nil
                 lastMulticast[link]?[record.key] = nil
             }
         }
+    }
+}
+
+/// A service that is published, or on the way to it.
+struct ServiceRegistration {
+    enum Stage: Hashable {
+        /// Asking whether another host has the name.
+        case probing(sent: Int)
+        case announcing(sent: Int)
+        case established
+    }
+
+    var service: MulticastNode.Service
+    /// The name that is tried, or was published.
+    var instance: String
+    var stage = Stage.probing(sent: 0)
+    /// When the stage goes on.
+    var due: Int64?
+    /// Whether the name was published, so that questions about it are answered.
+    var isOwner = false
+    var conflicts = 0
+    var lastAnnouncement: Int64?
+    var previousText: [UInt8]?
+
+    mutating func probe(at time: Int64) {
+        stage = .probing(sent: 0)
+        due = time
+    }
+
+    var name: ServiceName { ServiceName(instance: instance, type: service.type) }
+
+    /// The records that several hosts may have.
+    var sharedRecords: [DNSRecord] {
+        guard let type = service.type.domainName, let name = name.domainName else { return [] }
+        var records = [DNSRecord(type, .ptr(name), ttl: MulticastNode.serviceTTL, isUnique: false)]
+        for subtype in service.subtypes {
+            guard let subtypeName = type.subtype(subtype) else { continue }
+            records.append(DNSRecord(subtypeName, .ptr(name), ttl: MulticastNode.serviceTTL, isUnique: false))
+        }
+        if let all = MulticastNode.allServices {
+            records.append(DNSRecord(all, .ptr(type), ttl: MulticastNode.serviceTTL, isUnique: false))
+        }
+        return records
+    }
+
+    /// The records that this host alone has.
+    func uniqueRecords(of host: DomainName) -> [DNSRecord] {
+        guard let name = name.domainName else { return [] }
+        let data = DNSData.srv(priority: 0, weight: 0, port: service.port, target: host)
+        return [
+            DNSRecord(name, data, ttl: MulticastNode.hostTTL, isUnique: true),
+            DNSRecord(name, .txt(service.text), ttl: MulticastNode.serviceTTL, isUnique: true),
+        ]
     }
 }
 

@@ -79,9 +79,9 @@ package struct MulticastNode {
     let random: @Sendable () -> UInt64
     var interfaces: [UInt32: LinkInterface] = [:]
     var hostName: DomainName
-    var registrations: [Int: Registration] = [:]
-    var browses: [Int: Browse] = [:]
-    var resolutions: [Int: Resolution] = [:]
+    var registrations: [Int: ServiceRegistration] = [:]
+    var browses: [Int: ServiceBrowse] = [:]
+    var resolutions: [Int: ServiceResolution] = [:]
     var caches: [Link: RecordCache] = [:]
     var pending: [Link: [DNSRecord.Key: PendingAnswer]] = [:]
     var lastMulticast: [Link: [DNSRecord.Key: Int64]] = [:]
@@ -137,7 +137,7 @@ package struct MulticastNode {
         for link in new.subtracting(old) {
             for id in browses.keys.sorted() {
                 let time = now + delay(20...120)
-                browses[id]?.schedules[link] = Browse.Schedule(at: time)
+                browses[id]?.schedules[link] = ServiceBrowse.Schedule(at: time)
             }
             for id in resolutions.keys { resolutions[id]?.due = now }
         }
