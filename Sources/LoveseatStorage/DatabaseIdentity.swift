@@ -19,7 +19,7 @@ enum DatabaseIdentity {
     /// Gives a copy an identity of its own. Checkpoints and marks belong to the old one, so all documents are compared again.
     static func renew(_ db: Database, _ options: DocumentStore.Options) throws {
         try create(db, options)
-        // What was purged here is remembered for whoever makes it anew.
+        // A document that was purged here, and is made anew, replaces the purged one at peers too.
         try db.execute(
             sql: """
                 DELETE FROM local_checkpoints WHERE NOT (id >= 'purged/' AND id < 'purged0');
