@@ -176,6 +176,16 @@ package struct DocumentBranches: Sendable {
         return content(id, in: tree)
     }
 
+    /// Whether a revision's content is here, and whether it is a deletion; nil if it is not here, or not for the client. Finds neither its
+    /// ancestors nor its content, so that a long line takes no longer than a short one.
+    package func state(of id: RevisionID) -> (hasContent: Bool, isDeleted: Bool)? {
+        if let leaf = leaf(id) { return (leaf.body != nil, leaf.isDeleted) }
+        guard let tree, visible?.known.contains(id) ?? true, visible?.withheld.contains(id) != true else {
+            return nil
+        }
+        return tree.node(id).map { ($0.body != nil, $0.isDeleted) }
+    }
+
     /// The leaves that descend from a revision, or the revision itself if it is one.
     package func leaves(above id: RevisionID) -> [DocumentBranch] {
         if let leaf = leaf(id) { return [leaf] }

@@ -44,6 +44,24 @@ import Testing
         #expect(try whole().tree().problems == [])
     }
 
+    @Test func `a line is read only if a revision is named that the row does not hold`() throws {
+        let revisions = try edit(300)
+        let record = try #require(try temporary.record("x"))
+        try store.read { view in
+            let row = Set(try record.tree().nodes.keys)
+            #expect(try view.whole(record, ifNamedIn: [], in: collection) === record)
+            let newer = try #require(RevisionID("301-a"))
+            #expect(try view.whole(record, ifNamedIn: [revisions[0], newer], in: collection) === record)
+            let stranger = try #require(RevisionID("150-a"))
+            #expect(try view.whole(record, ifNamedIn: [stranger], in: collection) === record)
+            for revision in revisions where !row.contains(revision) {
+                let whole = try view.whole(record, ifNamedIn: [newer, revision], in: collection)
+                #expect(try whole.tree().line(record.revision) == revisions)
+            }
+            #expect(try view.whole(record, ifNamedIn: revisions, in: collection) !== record)
+        }
+    }
+
     @Test func `of a longer history than the limit the oldest revisions go`() throws {
         let revisions = try edit(1_300)
         let line = try line()

@@ -112,7 +112,7 @@ struct LocalReplication: Sendable {
         page.missing = try target.store.readRows { view in
             try wanted.compactMap { id, leaves in
                 let known = try view.record(id, in: target.handle).map {
-                    try DocumentBranches(of: view.whole($0, in: target.handle))
+                    try DocumentBranches(of: view.whole($0, ifNamedIn: leaves, in: target.handle))
                 }
                 let missing = leaves.filter { !(known?.contains($0) ?? false) }
                 return missing.isEmpty ? nil : (id, missing)

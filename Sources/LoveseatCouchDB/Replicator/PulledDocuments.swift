@@ -28,7 +28,9 @@ final class PulledDocuments: PullStore {
                     }
                     continue
                 }
-                let branches = try DocumentBranches(of: view.whole(record, in: handle))
+                let branches = try DocumentBranches(
+                    of: view.whole(record, ifNamedIn: revisions, in: handle)
+                )
                 let known = branches.leaves.prefix(Self.maximumKnown).map(\.id)
                 for revision in revisions where !branches.contains(revision) {
                     let leaf = DocumentLeaf(documentID: id, revision: revision)

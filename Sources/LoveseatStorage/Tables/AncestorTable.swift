@@ -1,5 +1,5 @@
 import GRDB
-import LoveseatModel
+package import LoveseatModel
 
 /// The revisions deep in lines that only whole histories contain (docs/decisions/0009): they are added when a row forgets them, and read
 /// when a peer of CouchDB's wire requests them.
@@ -83,6 +83,43 @@ extension StoreReadTransaction {
         guard !kept.isEmpty else { return record }
         tree.putBack(kept)
         return try record.replacing(tree)
+    }
+
+    /// A document with all ancestors if the table may have one of these revisions, and as its row holds it otherwise: a long line takes as long
+    /// to read as many documents.
+    package func whole(
+        _ record: DocumentRecord,
+        ifNamedIn revisions: [RevisionID],
+        in collection: CollectionHandle
+    ) throws -> DocumentRecord {
+        try isAside(revisions, of: record, in: collection) ? whole(record, in: collection) : record
+    }
+
+    /// Up to how many revisions are looked up one by one. It takes less time to read the whole line than to look up more.
+    private static let lookedUp = 16
+
+    /// Whether the table may have one of these revisions of a document.
+    package func isAside(
+        _ revisions: [RevisionID],
+        of record: DocumentRecord,
+        in collection: CollectionHandle
+    ) throws -> Bool {
+        guard record.flags.contains(.hasAncestors) else { return false }
+        let isLine = !record.flags.contains(.branched)
+        let older = revisions.filter { !isLine || $0.generation < record.revision.generation }
+        if older.count > Self.lookedUp { return true }
+        return try older.contains { revision in
+            let statement = try RawStatement(
+                "SELECT 1 FROM ancestors WHERE collection = ?1 AND doc_id = ?2 AND generation = ?3 AND revision = ?4",
+                in: database
+            )
+            defer { statement.reset() }
+            statement.bind(1, collection.number)
+            statement.bind(2, record.id)
+            statement.bind(3, Int64(revision.generation))
+            statement.bind(4, revision.text)
+            return try statement.step()
+        }
     }
 
     /// The ancestors in the table that are younger than a generation, the highest first.
