@@ -11,9 +11,10 @@ struct ChangesFeed: Sendable {
     /// The parts that all feeds of the server share.
     let shared: ChangesPages
 
-    /// The maximum numbers of rows and bytes of a page.
+    /// The maximum numbers of rows of a page, and of bytes that are read for it, but for its last row. They are kept until the client has read
+    /// them, if they are in the feed.
     private static let pageRows = 500
-    private static let pageBytes = 1 << 20
+    private var pageBytes: Int { request.withDocuments ? PacedWriter.maximumBytes : 1 << 20 }
 
     /// A part of the feed, as it is written.
     private struct Page: Sendable {
@@ -38,7 +39,7 @@ struct ChangesFeed: Sendable {
             var bytes = 0
             var seen = 0
             func add(_ record: DocumentRecord) throws -> Bool {
-                guard records.count < min(limit, Self.pageRows), bytes < Self.pageBytes, seen < 20_000
+                guard records.count < min(limit, Self.pageRows), bytes < pageBytes, seen < 20_000
                 else {
                     page.isLast = false
                     return false
@@ -243,25 +244,11 @@ struct ChangesFeed: Sendable {
         try await finish(through, to: &writer)
     }
 
-    /// The maximum number of bytes that the kernel holds for a client that does not read. Bytes in flight do not count, so that a fast
-    /// client is not slowed down.
-    private static let maximumUnsent = 64 << 10
-
-    private static func keepLittleUnsent(by channel: any Channel) {
-        #if os(Linux)
-        // TCP_NOTSENT_LOWAT
-        let option = ChannelOptions.Types.SocketOption(level: .tcp, name: NIOBSDSocket.Option(rawValue: 25))
-        // A kernel without the option takes more.
-        channel.setOption(option, value: maximumUnsent).whenComplete { _ in }
-        #endif
-    }
-
     /// Writes rows until the client goes, the limit is reached, or nothing happens for long.
     func writeContinuous(to writer: inout any ResponseBodyWriter, _ channel: any Channel) async throws {
         let events = FeedEvents(entry, channel)
         defer { events.end() }
         let isEvents = request.feed == .eventsource
-        Self.keepLittleUnsent(by: channel)
         try await writer.write(ByteBuffer())
         var iterator = events.stream.makeAsyncIterator()
         var (position, count) = (start, 0)

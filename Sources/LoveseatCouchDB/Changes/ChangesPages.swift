@@ -23,7 +23,7 @@ final class ChangesPages: Sendable {
     }
 
     /// As many as forms of feeds are followed at the same time.
-    private static let kept = 8
+    private static let kept = 32
 
     private struct Entry {
         let key: Key

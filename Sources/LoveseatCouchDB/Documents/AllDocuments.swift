@@ -14,12 +14,15 @@ struct AllDocumentsResource: Resource {
     private struct ListRequest: Sendable {
         let range: ListRange
         var listing = StoreReadTransaction.Listing()
-        var keys: [JSONElement]?
+        var keys: JSONElement?
         var withDocuments = false
         var withSequence = false
         var options = DocumentOptions()
         /// Whether nothing can be found.
         var isEmpty = false
+        /// The maximum number of bytes that are read at a time, but for the last row. They are kept until the client has read them, if they
+        /// are in the answer.
+        var pageBytes: Int { withDocuments ? PacedWriter.maximumBytes : 1 << 20 }
 
         init(_ query: Query, _ range: ListRange) throws(CouchDBError) {
             self.range = range
@@ -41,7 +44,8 @@ struct AllDocumentsResource: Resource {
                 guard key == nil, start == nil, end == nil else {
                     throw .queryParse("`keys` is incompatible with `key`, `start_key` and `end_key`")
                 }
-                self.keys = Array(keys.items)
+                try RequestJSON.checkCount(keys, atMost: RequestJSON.maximumItems)
+                self.keys = keys
             }
             if let key {
                 listing.first = key.string
@@ -84,7 +88,7 @@ struct AllDocumentsResource: Resource {
         }
         let request = try ListRequest(query, range)
         return .stream { writer in
-            try await self.list(request, entry, &writer)
+            try await self.list(request, entry, exchange, &writer)
             try await writer.write("\n")
         }
     }
@@ -98,39 +102,39 @@ struct AllDocumentsResource: Resource {
         for element in queries.items {
             requests.append(try ListRequest(exchange.query.adding(element), .all))
         }
+        try exchange.memory.reserve(requests.count * MemoryLayout<ListRequest>.stride)
         let all = requests
         return .stream { writer in
             try await writer.write("{\"results\":[")
             for (index, request) in all.enumerated() {
                 if index > 0 { try await writer.write(",") }
-                try await self.list(request, entry, &writer)
+                try await self.list(request, entry, exchange, &writer)
             }
             try await writer.write("]}\n")
         }
     }
 
+    /// The maximum number of rows that are read at a time.
+    private static let pageRows = 200
+
     private func list(
         _ request: ListRequest,
         _ entry: Databases.Entry,
+        _ exchange: Exchange,
         _ writer: inout any ResponseBodyWriter
     )
         async throws
     {
         try await writer.write(try head(request, entry))
-        var isFirst = true
+        var (isFirst, done) = (true, 0)
         if let keys = request.keys {
-            let chosen = Array(
-                (request.listing.isDescending ? keys.reversed() : keys).dropFirst(request.listing.skip)
-                    .prefix(
-                        request.listing.limit
-                    )
-            )
-            for start in stride(from: 0, to: chosen.count, by: 100) {
-                let rows = try await rows(
-                    Array(chosen[start..<min(start + 100, chosen.count)]),
-                    request,
-                    entry
-                )
+            var chosen = KeyQueue(keys, request.listing)
+            while chosen.next != nil {
+                let (rows, sent) = try await part(exchange, done: done) {
+                    try self.rows(try read(&chosen, request.pageBytes, entry), request, entry)
+                }
+                done += rows.count
+                try await entry.grant(sent)
                 try await write(rows, &isFirst, entry, &writer)
             }
         } else if !request.isEmpty {
@@ -140,19 +144,67 @@ struct AllDocumentsResource: Resource {
             var toSkip = entry.access == nil ? 0 : listing.skip
             if entry.access != nil { listing.skip = 0 }
             while left > 0 {
-                listing.limit = entry.access == nil ? min(left, 200) : 200
-                let (found, seen, last) = try await page(listing, request, entry)
+                listing.limit = entry.access == nil ? min(left, Self.pageRows) : Self.pageRows
+                let page = listing
+                let (found, sent, last) = try await part(exchange, done: done) {
+                    try self.page(page, request, entry)
+                }
+                done += Self.pageRows
+                try await entry.grant(sent)
                 let rows = Array(found.dropFirst(toSkip).prefix(left))
                 toSkip -= min(toSkip, found.count)
                 try await write(rows, &isFirst, entry, &writer)
                 left -= rows.count
-                guard let last, seen == listing.limit else { break }
+                guard let last else { break }
                 listing.first = last
                 listing.includesFirst = false
                 listing.skip = 0
             }
         }
         try await writer.write("\n]}")
+    }
+
+    /// The keys of a request, in the order of their rows.
+    private struct KeyQueue {
+        private var items: JSONElement.Items?
+        /// The keys in descending order, the first one last; empty otherwise.
+        private var reversed: [JSONElement] = []
+        private var left: Int
+        private(set) var next: JSONElement?
+
+        init(_ keys: JSONElement, _ listing: StoreReadTransaction.Listing) {
+            left = listing.limit
+            let skipped = min(listing.skip, keys.count)
+            if listing.isDescending {
+                reversed = Array(keys.items.prefix(keys.count - skipped))
+            } else {
+                items = keys.items
+                for _ in 0..<skipped { _ = items?.next() }
+            }
+            advance()
+        }
+
+        mutating func advance() {
+            next = left > 0 ? reversed.popLast() ?? items?.next() : nil
+            if left > 0 { left -= 1 }
+        }
+    }
+
+    /// Reads the documents of the next keys.
+    private func read(_ keys: inout KeyQueue, _ pageBytes: Int, _ entry: Databases.Entry) throws -> [(
+        key: JSONElement, record: DocumentRecord?
+    )] {
+        try entry.store.readRows { view in
+            var found: [(key: JSONElement, record: DocumentRecord?)] = []
+            var bytes = 0
+            while let key = keys.next, found.count < Self.pageRows, bytes < pageBytes {
+                let record = try key.string.flatMap { try view.record($0, in: entry.handle) }
+                bytes += record?.body.bytes.count ?? 0
+                found.append((key, record))
+                keys.advance()
+            }
+            return found
+        }
     }
 
     private func head(_ request: ListRequest, _ entry: Databases.Entry) throws -> String {
@@ -195,38 +247,37 @@ struct AllDocumentsResource: Resource {
 
     private typealias Row = (start: String, document: RenderedDocument?, end: String)
 
+    /// `sent`: the documents that are in the rows. `last`: the ID after which there may be more.
     private func page(
         _ listing: StoreReadTransaction.Listing,
         _ request: ListRequest,
         _ entry: Databases.Entry
-    ) async throws -> (rows: [Row], seen: Int, last: String?) {
+    ) throws -> (rows: [Row], sent: [String], last: String?) {
         let entry = entry.renewed()
-        var records: [DocumentRecord] = []
+        var (records, bytes): ([DocumentRecord], Int) = ([], 0)
         try entry.store.readRows { view in
             try view.list(listing, in: entry.handle) { record in
                 records.append(record)
-                return true
+                bytes += record.body.bytes.count
+                return bytes < request.pageBytes
             }
         }
+        let isLast = records.count < listing.limit && bytes < request.pageBytes
         let visible = try entry.visible(records)
-        if request.withDocuments { try await entry.grant(visible.map(\.id)) }
         let rows = try visible.map {
             try row(JSONText(canonical: .string($0.id)).description, $0, request, entry)
         }
-        return (rows, records.count, records.last?.id)
+        return (rows, request.withDocuments ? visible.map(\.id) : [], isLast ? nil : records.last?.id)
     }
 
-    private func rows(_ keys: [JSONElement], _ request: ListRequest, _ entry: Databases.Entry) async throws
-        -> [Row]
-    {
+    private func rows(
+        _ found: [(key: JSONElement, record: DocumentRecord?)],
+        _ request: ListRequest,
+        _ entry: Databases.Entry
+    ) throws -> (rows: [Row], sent: [String]) {
         let entry = entry.renewed()
-        let records = try entry.store.readRows { view in
-            try keys.map { key in try key.string.flatMap { try view.record($0, in: entry.handle) } }
-        }
-        if request.withDocuments {
-            try await entry.grant(try entry.visible(records.compactMap(\.self)).map(\.id))
-        }
-        return try zip(keys, records).map { key, record in
+        let visible = request.withDocuments ? try entry.visible(found.compactMap(\.record)) : []
+        let rows = try found.map { key, record -> Row in
             let text = JSONText(canonical: key).description
             guard let record, try entry.visible([record]).count == 1 else {
                 return ("{\"key\":\(text),\"error\":\"not_found\"}", nil, "")
@@ -241,6 +292,7 @@ struct AllDocumentsResource: Resource {
                 request.withDocuments ? ",\"doc\":null}" : "}"
             )
         }
+        return (rows, visible.map(\.id))
     }
 
     private func row(

@@ -17,24 +17,37 @@ struct BulkGetResource: Resource {
         var text = "undefined"
         var since: [RevisionID]?
         var error: CouchDBError?
+
+        var named: [RevisionID] { if case .success(let revision)? = revision { [revision] } else { [] } }
     }
 
     /// The answer to an entry.
     private struct Found: Sendable {
         var id: JSONValue
         var items: [Result<RenderedDocument, Refusal>] = []
+
+        /// The number of bytes, without attachments that are read when they are sent.
+        var size: Int {
+            items.reduce(0) { size, item in
+                guard case .success(let document) = item else { return size }
+                return size + document.textLength
+            }
+        }
     }
 
     private struct Refusal: Error, Sendable { let json: JSONValue }
 
-    /// How many documents are read at a time.
-    private static let page = 64
+    /// How many documents are read at a time, and how many bytes, but for the last document.
+    private static let (pageCount, pageBytes) = (64, PacedWriter.maximumBytes)
+    /// How many bytes the documents of an answer in parts may have, which is made before it is sent.
+    private static let partsBytes = 64 << 20
 
     func bulkGet(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         let wanted = try await withBody(exchange) { bytes in
             try await self.work(exchange, size: bytes.count, done: bytes.count) { try Self.wanted(bytes) }
         }
+        try exchange.memory.reserve(wanted.count * MemoryLayout<Wanted>.stride)
         if exchange.query.isSet("revs") {
             server.clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: wanted.count))
         }
@@ -47,28 +60,33 @@ struct BulkGetResource: Resource {
         let isLatest = exchange.query.isSet("latest")
         guard format == .json else {
             let renderer = DocumentRenderer(options: options, form: .parts, blobs: entry.store.blobs)
-            return try await parts(wanted, renderer, isLatest, isMixed: format == .mixed, entry)
+            return try await parts(wanted, renderer, isLatest, isMixed: format == .mixed, entry, exchange)
         }
         let renderer = DocumentRenderer(options: options, blobs: entry.store.blobs)
         let stream = ContentStream(blobs: entry.store.blobs)
         return .stream { writer in
             try await writer.write("{\"results\":[")
-            for start in stride(from: 0, to: wanted.count, by: Self.page) {
-                let page = wanted[start..<min(start + Self.page, wanted.count)]
-                let found = try await self.find(Array(page), renderer, isLatest, entry)
-                try await Self.write(found, isFirst: start == 0, stream, &writer)
+            var done = 0
+            while done < wanted.count {
+                let rest = wanted[done...]
+                let (found, sent) = try await self.part(exchange, done: done) {
+                    try self.find(rest, renderer, isLatest, entry)
+                }
+                try await entry.grant(sent)
+                try await Self.write(found, isFirst: done == 0, stream, &writer)
+                done += found.count
             }
             try await writer.write("]}\n")
         }
     }
 
     private static func wanted(_ bytes: [UInt8]) throws -> [Wanted] {
-        let body = try RequestJSON.parse(bytes)
+        let body = try RequestJSON.parse(bytes, maximumValues: RequestJSON.maximumValues)
         guard body.kind == .object, let list = body["docs"] else {
             throw CouchDBError.badRequest("Missing JSON list of 'docs'.")
         }
         guard list.kind == .array else { throw CouchDBError.badRequest("'docs' must be a list") }
-        try RequestJSON.checkCount(list, atMost: 100_000)
+        try RequestJSON.checkCount(list, atMost: RequestJSON.maximumItems)
         return try list.items.map { element in
             var wanted = Wanted()
             guard element.kind == .object else {
@@ -103,41 +121,64 @@ struct BulkGetResource: Resource {
         }
     }
 
+    /// Finds the documents of the next entries: of one at least, and of as many as are read at a time. `sent`: those that the client gets.
     private func find(
-        _ page: [Wanted],
+        _ rest: ArraySlice<Wanted>,
         _ renderer: DocumentRenderer,
         _ isLatest: Bool,
         _ entry: Databases.Entry
-    ) async throws -> [Found] {
+    ) throws -> (found: [Found], sent: [String]) {
         let entry = entry.renewed()
-        let records = try entry.store.readRows { view in
-            var last: DocumentRecord?
-            return try page.map { wanted in
-                guard wanted.error == nil, let id = wanted.id else { return nil as DocumentRecord? }
-                if let last, last.id.isExactly(id) { return last }
-                last = try view.record(id, in: entry.handle)
-                return last
-            }
-        }
+        let records = try read(rest.prefix(Self.pageCount), entry)
         var sent: [String] = []
         // Revisions of one document are asked for one after the other.
-        var last: (record: DocumentRecord, branches: DocumentBranches?)?
-        let found = try zip(page, records).map { wanted, record in
-            guard let id = wanted.id, wanted.error == nil else { return Self.refused(wanted) }
-            if let record, last.map({ $0.record !== record }) ?? true {
-                last = (record, try server.caches.branches.branches(of: record, in: entry))
+        var last: (record: DocumentRecord, branches: DocumentBranches?, isWhole: Bool)?
+        var (found, bytes): ([Found], Int) = ([], 0)
+        for (wanted, record) in zip(rest, records) where bytes < Self.pageBytes {
+            guard let id = wanted.id, wanted.error == nil else {
+                found.append(Self.refused(wanted))
+                continue
             }
-            if let record, case .success(let revision)? = wanted.revision, let branches = last?.branches,
-                Self.lacks([revision], branches)
-            {
-                last = (record, try entry.branches(of: record, withReplaced: true))
+            var options = renderer.options
+            if options.withAttachments { options.attachmentsSince = wanted.since }
+            let needed = options.neededAncestors(with: wanted.named)
+            if let record {
+                let needsLine = try entry.needsWholeLine(of: record, needed)
+                if last.map({ $0.record !== record || (needsLine && !$0.isWhole) }) ?? true {
+                    last = (
+                        record, try server.caches.branches.branches(of: record, needed, in: entry), needsLine
+                    )
+                }
+                if let branches = last?.branches, Self.lacks(wanted.named, branches) {
+                    last = (record, try entry.branches(of: record, needed, withReplaced: true), needsLine)
+                }
             }
             let branches = record == nil ? nil : last?.branches
             if branches != nil { sent.append(id) }
-            return self.answer(wanted, id, branches, renderer, isLatest)
+            let answer = self.answer(wanted, id, branches, renderer, isLatest)
+            bytes += answer.size
+            found.append(answer)
         }
-        try await entry.grant(sent)
-        return found
+        return (found, sent)
+    }
+
+    private func read(_ page: ArraySlice<Wanted>, _ entry: Databases.Entry) throws -> [DocumentRecord?] {
+        try entry.store.readRows { view in
+            var (records, bytes): ([DocumentRecord?], Int) = ([], 0)
+            var last: DocumentRecord?
+            for wanted in page where bytes < Self.pageBytes {
+                guard wanted.error == nil, let id = wanted.id else {
+                    records.append(nil)
+                    continue
+                }
+                if !(last?.id.isExactly(id) ?? false) {
+                    last = try view.record(id, in: entry.handle)
+                    bytes += last?.body.bytes.count ?? 0
+                }
+                records.append(last)
+            }
+            return records
+        }
     }
 
     private static func refused(_ wanted: Wanted) -> Found {
@@ -225,7 +266,8 @@ struct BulkGetResource: Resource {
         _ renderer: DocumentRenderer,
         _ isLatest: Bool,
         isMixed: Bool,
-        _ entry: Databases.Entry
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
     ) async throws -> Reply {
         guard wanted.count <= 1_000 else {
             throw CouchDBError(413, "too_large", "ask for at most 1000 documents in parts")
@@ -235,7 +277,29 @@ struct BulkGetResource: Resource {
             isMixed ? .mixed : .related,
             boundary: MultipartBoundary.random(using: &generator)
         )
-        for found in try await find(wanted, renderer, isLatest, entry) {
+        var (done, bytes) = (0, 0)
+        while done < wanted.count {
+            let rest = wanted[done...]
+            let (page, sent) = try await part(exchange, done: done) {
+                try find(rest, renderer, isLatest, entry)
+            }
+            try await entry.grant(sent)
+            done += page.count
+            bytes += page.reduce(0) { $0 + $1.size }
+            guard bytes <= Self.partsBytes else {
+                throw CouchDBError(
+                    413,
+                    "too_large",
+                    "the documents do not fit in memory: ask for fewer at once"
+                )
+            }
+            try Self.append(page, to: &layout)
+        }
+        return MultipartReply.reply(layout, blobs: entry.store.blobs)
+    }
+
+    private static func append(_ page: [Found], to layout: inout MultipartReply.Layout) throws {
+        for found in page {
             for item in found.items {
                 switch item {
                 case .failure(let refusal):
@@ -250,6 +314,5 @@ struct BulkGetResource: Resource {
                 }
             }
         }
-        return MultipartReply.reply(layout, blobs: entry.store.blobs)
     }
 }

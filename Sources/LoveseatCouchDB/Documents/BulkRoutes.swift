@@ -9,17 +9,24 @@ import LoveseatStorage
 struct BulkDocumentsResource: Resource {
     let server: CouchDBServer
 
-    /// A batch that was read.
+    /// A batch, of which only the text was read. Its documents are read and stored in parts.
     private struct Batch: Sendable {
+        let list: JSONElement
+        /// Whether something in it must not be decoded.
+        let isDeep: Bool
+        var isNewEdit = true
+    }
+
+    /// The documents of a part of a batch, ready to be stored.
+    private struct Part: Sendable {
         /// In the order of the request, refused ones included.
         var documents: [PreparedDocument] = []
         var locals: [LocalDocumentResource.LocalEdit] = []
         /// Whether each document of the request is a local one.
         var isLocal: [Bool] = []
-        var isNewEdit = true
 
         /// The rows in the order of the request, if there is one for each document.
-        func inOrder(_ rows: [JSONValue], _ localRows: [JSONValue]) -> [JSONValue] {
+        func inOrder(_ rows: [JSONValue], _ localRows: [JSONValue], isNewEdit: Bool) -> [JSONValue] {
             guard isNewEdit, rows.count + localRows.count == isLocal.count else { return rows + localRows }
             var (rows, localRows) = (rows[...], localRows[...])
             return isLocal.compactMap { $0 ? localRows.popFirst() : rows.popFirst() }
@@ -28,33 +35,60 @@ struct BulkDocumentsResource: Resource {
 
     private var locals: LocalDocumentResource { LocalDocumentResource(server) }
 
+    /// How many documents and bytes of a batch are stored in one transaction, but for the last document: others wait so long.
+    private static let (partCount, partBytes) = (500, 512 << 10)
+    /// A batch with so many documents at most is stored at once, as a single document is.
+    private static let smallBatch = 20
+
     func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         return try await withDocuments(exchange, entry, isBatch: true) { bytes, contents in
             let pins = BlobPins(entry.store.blobs)
             defer { withExtendedLifetime(pins) {} }
             let batch = try await self.work(exchange, size: bytes.count, done: bytes.count) {
-                try self.batch(bytes, contents, entry, pins)
+                try Self.batch(bytes)
             }
-            let rows = try await self.write(batch, entry)
-            if !batch.isNewEdit, !batch.documents.isEmpty {
-                let amount = ReplicatingClients.Amount(
-                    written: batch.documents.count - rows.count,
-                    failures: rows.count
-                )
+            try exchange.memory.reserve(RequestJSON.indexSize(of: batch.list))
+            var items = batch.list.items
+            var incoming = try await self.checked(batch, &items, contents, exchange)
+            var (text, done, written): ([UInt8], Int, Int) = ([UInt8(ascii: "[")], 0, 0)
+            while !incoming.isEmpty {
+                let part = try await self.part(exchange, done: done, size: bytes.count) {
+                    try self.prepare(incoming, batch.isNewEdit, entry, contents, pins)
+                }
+                let rows = try await self.writing(exchange, batch.list.count, done: done) {
+                    try await self.write(part, batch.isNewEdit, entry)
+                }
+                for row in rows {
+                    if text.count > 1 { text.append(UInt8(ascii: ",")) }
+                    text += JSONText(canonical: row).bytes
+                }
+                written += batch.isNewEdit ? 0 : part.documents.count - rows.count
+                done += incoming.count
+                let next = Self.nextPart(of: &items)
+                if next.isEmpty { break }
+                incoming = try await self.part(exchange, done: done) { try self.read(next, batch, contents) }
+            }
+            if !batch.isNewEdit, done > 0 {
+                let amount = ReplicatingClients.Amount(written: written, failures: done - written)
                 server.clients.note(.push, entry, exchange, amount)
             }
-            let localRows = try await self.locals.save(batch.locals, isNewEdit: batch.isNewEdit, entry)
-            return .json(201, .array(batch.inOrder(rows, localRows)))
+            return .json(201, bytes: text + [UInt8(ascii: "]")])
         }
     }
 
-    private func batch(
-        _ bytes: [UInt8],
-        _ contents: InlineContents,
-        _ entry: Databases.Entry,
-        _ pins: BlobPins
-    ) throws -> Batch {
+    /// Writes a part of a batch of `count` documents: at once if they are few, and else when it is their turn.
+    private func writing<Value>(
+        _ exchange: Exchange,
+        _ count: Int,
+        done: Int,
+        _ write: () async throws -> Value
+    ) async throws -> Value {
+        guard count > Self.smallBatch, !server.settings.worksInPlace else { return try await write() }
+        return try await server.caches.writers.turn(of: exchange.peer.address, done: done, write)
+    }
+
+    private static func batch(_ bytes: [UInt8]) throws -> Batch {
         let (body, isDeep) = try RequestJSON.parseBatch(bytes)
         guard body.kind == .object else {
             throw CouchDBError.badRequest("Request body must be a JSON object")
@@ -63,27 +97,64 @@ struct BulkDocumentsResource: Resource {
             throw CouchDBError.badRequest("POST body must include `docs` parameter.")
         }
         guard list.kind == .array else { throw CouchDBError.badRequest("`docs` parameter must be an array.") }
-        try RequestJSON.checkCount(list, atMost: 500_000)
+        try RequestJSON.checkCount(list, atMost: RequestJSON.maximumItems)
         if body["all_or_nothing"]?.bool == true {
             throw CouchDBError(417, "expectation_failed", "all_or_nothing is not supported")
         }
-        var batch = Batch()
+        var batch = Batch(list: list, isDeep: isDeep)
         if let flag = body["new_edits"] {
             guard let flag = flag.bool else {
                 throw CouchDBError.badRequest("`new_edits` parameter must be a boolean.")
             }
             batch.isNewEdit = flag
         }
-        var incoming: [Incoming] = []
-        incoming.reserveCapacity(list.count)
-        for element in list.items {
+        return batch
+    }
+
+    /// The next documents of a batch, as many as are stored in one transaction.
+    private static func nextPart(of items: inout JSONElement.Items) -> [JSONElement] {
+        var (part, bytes): ([JSONElement], Int) = ([], 0)
+        while part.count < partCount, bytes < partBytes, let item = items.next() {
+            part.append(item)
+            bytes += item.bytes.count
+        }
+        return part
+    }
+
+    /// Reads all documents of a batch, since nothing of it is stored if one of them refuses it as a whole. Only the first part is kept: all
+    /// parts would take several times the memory of the text.
+    private func checked(
+        _ batch: Batch,
+        _ items: inout JSONElement.Items,
+        _ contents: InlineContents,
+        _ exchange: Exchange
+    ) async throws -> [Incoming] {
+        let first = Self.nextPart(of: &items)
+        let incoming = try await work(exchange, size: first.reduce(0) { $0 + $1.bytes.count }) {
+            try read(first, batch, contents)
+        }
+        var (rest, done) = (items, first.count)
+        while true {
+            let next = Self.nextPart(of: &rest)
+            if next.isEmpty { return incoming }
+            try await part(exchange, done: done) {
+                for case .document(let document, _) in try self.read(next, batch, contents) {
+                    try DocumentSaving.checkContents(of: document)
+                }
+            }
+            done += next.count
+        }
+    }
+
+    private func read(_ elements: [JSONElement], _ batch: Batch, _ contents: InlineContents) throws
+        -> [Incoming]
+    {
+        try elements.map { element in
             let id = element["_id"]?.string
-            let isTooDeep = isDeep && element.isNested(deeperThan: JSONLimits.standard.maximumDepth)
-            let isLocal = id?.beginsExactly(with: "_local/") == true
-            batch.isLocal.append(isLocal)
-            if let id, isLocal {
-                batch.locals.append(try locals.edit(id, element, isTooDeep: isTooDeep))
-                continue
+            let isTooDeep =
+                batch.isDeep && element.isNested(deeperThan: JSONLimits.standard.maximumDepth)
+            if let id, id.beginsExactly(with: "_local/") {
+                return .local(try locals.edit(id, element, isTooDeep: isTooDeep))
             }
             do throws(CouchDBError) {
                 guard !isTooDeep else { throw .tooDeep }
@@ -92,35 +163,55 @@ struct BulkDocumentsResource: Resource {
                 try IncomingDocument.check(id)
                 try server.settings.check(document, id)
                 if !batch.isNewEdit, document.history.isEmpty { throw .missingRevision }
-                incoming.append(.document(document, id))
+                return .document(document, id)
             } catch {
                 guard !error.refusesBatch else { throw error }
-                incoming.append(.refused(Self.refused(element, error, batch.isNewEdit)))
+                return .refused(Self.refused(element, error, batch.isNewEdit))
             }
         }
-        // Nothing is stored of a batch that is refused as a whole.
-        batch.documents = try incoming.map { incoming in
+    }
+
+    /// Stores the contents of documents. None is stored of documents that are refused as a whole.
+    private func prepare(
+        _ incoming: [Incoming],
+        _ isNewEdit: Bool,
+        _ entry: Databases.Entry,
+        _ contents: InlineContents,
+        _ pins: BlobPins
+    ) throws -> Part {
+        var part = Part()
+        for incoming in incoming {
+            if case .local(let edit) = incoming {
+                part.locals.append(edit)
+                part.isLocal.append(true)
+                continue
+            }
+            part.isLocal.append(false)
             switch incoming {
-            case .refused(let document): return document
+            case .local: break
+            case .refused(let document): part.documents.append(document)
             case .document(let document, let id):
-                do { return try prepare(document, id, entry, contents, pins) } catch let error as CouchDBError
-                    where !error.refusesBatch
-                {
-                    return PreparedDocument(
-                        refusal: Self.refusal(for: error, isNewEdit: batch.isNewEdit) ?? error,
-                        id: id,
-                        history: document.history
+                do {
+                    part.documents.append(try prepare(document, id, entry, contents, pins))
+                } catch let error as CouchDBError where !error.refusesBatch {
+                    part.documents.append(
+                        PreparedDocument(
+                            refusal: Self.refusal(for: error, isNewEdit: isNewEdit) ?? error,
+                            id: id,
+                            history: document.history
+                        )
                     )
                 }
             }
         }
-        return batch
+        return part
     }
 
     /// A document of a batch that was read.
-    private enum Incoming {
+    private enum Incoming: Sendable {
         case document(IncomingDocument, String)
         case refused(PreparedDocument)
+        case local(LocalDocumentResource.LocalEdit)
     }
 
     /// A document that is refused alone, with what can be read of its ID and revision.
@@ -154,14 +245,18 @@ struct BulkDocumentsResource: Resource {
         return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
     }
 
-    private func write(_ batch: Batch, _ entry: Databases.Entry) async throws -> [JSONValue] {
-        let documents = batch.documents.filter { $0.refusal == nil }
-        var rows = try await write(documents, batch.isNewEdit, entry)[...]
-        return batch.documents.compactMap { document in
-            if let refusal = document.refusal { return Self.row(for: refusal, of: document, batch.isNewEdit) }
-            guard let row = rows.popFirst() else { return Self.unknown(document, batch.isNewEdit) }
+    /// Writes a part of a batch, and returns its rows.
+    private func write(_ part: Part, _ isNewEdit: Bool, _ entry: Databases.Entry) async throws -> [JSONValue]
+    {
+        let documents = part.documents.filter { $0.refusal == nil }
+        var written = try await write(documents, isNewEdit, entry)[...]
+        let rows = part.documents.compactMap { document in
+            if let refusal = document.refusal { return Self.row(for: refusal, of: document, isNewEdit) }
+            guard let row = written.popFirst() else { return Self.unknown(document, isNewEdit) }
             return row
         }
+        let localRows = try await locals.save(part.locals, isNewEdit: isNewEdit, entry)
+        return part.inOrder(rows, localRows, isNewEdit: isNewEdit)
     }
 
     /// The row of a document whose result is not known.
@@ -250,77 +345,5 @@ struct BulkDocumentsResource: Resource {
             guard let refusal = Self.refusal(for: error, isNewEdit: isNewEdit) else { throw error }
             return Self.row(for: refusal, of: document, isNewEdit)
         }
-    }
-}
-
-/// `_revs_diff` and `_missing_revs` (protocol/couchdb.md §4.5).
-struct RevisionsResource: Resource {
-    let server: CouchDBServer
-
-    /// `isOld`: whether the answer has the form of `_missing_revs`.
-    func revisionsDifference(_ entry: Databases.Entry, _ exchange: Exchange, isOld: Bool) async throws
-        -> Reply
-    {
-        try Self.requireJSON(exchange)
-        return try await withBody(exchange) { bytes in
-            let body = try await self.parsed(bytes, exchange)
-            guard body.kind == .object else {
-                throw CouchDBError.badRequest("Request body must be a JSON object")
-            }
-            let wanted = try Self.revisionLists(body)
-            var missing = JSONObject()
-            for start in stride(from: 0, to: wanted.count, by: Self.differencePage) {
-                let page = Array(wanted[start..<min(start + Self.differencePage, wanted.count)])
-                let records = try await entry.store.readFromTask(within: nil) { view in
-                    try page.map { try view.record($0.0, in: entry.handle) }
-                }
-                let entry = entry.renewed()
-                for ((id, revisions), record) in zip(page, records) {
-                    let branches = try record.flatMap { try entry.branches(of: $0) }
-                    if let answer = Self.missing(revisions, in: branches, isOld: isOld) {
-                        missing[id] = answer
-                    }
-                }
-            }
-            let amount = ReplicatingClients.Amount(checked: wanted.count, missing: missing.count)
-            server.clients.note(.push, entry, exchange, amount)
-            let result = JSONValue.object(missing)
-            return .json(200, isOld ? ["missing_revs": result] : result)
-        }
-    }
-
-    /// The revisions in a body that names some of each document.
-    static func revisionLists(_ body: JSONElement) throws -> [(String, [RevisionID])] {
-        var lists: [(String, [RevisionID])] = []
-        lists.reserveCapacity(body.count)
-        for (id, list) in body.members {
-            guard list.kind == .array else { throw CouchDBError.badRequest("Invalid list of revisions") }
-            var revisions: [RevisionID] = []
-            for item in list.items {
-                guard let text = item.string else { throw CouchDBError.invalidRevision }
-                revisions.append(try RevisionText.parse(text))
-            }
-            lists.append((id, revisions))
-        }
-        return lists
-    }
-
-    /// How many documents are read at a time.
-    private static let differencePage = 200
-
-    /// The answer about a document; nil if nothing is missing.
-    private static func missing(_ revisions: [RevisionID], in branches: DocumentBranches?, isOld: Bool)
-        -> JSONValue?
-    {
-        let missing = revisions.filter { !(branches?.contains($0) ?? false) }
-        guard let highest = missing.map(\.generation).max() else { return nil }
-        let list = JSONValue.array(missing.map { .string($0.text) })
-        guard !isOld else { return list }
-        var entry: JSONValue = ["missing": list]
-        let ancestors = branches?.leaves.filter { $0.id.generation < highest } ?? []
-        if !ancestors.isEmpty {
-            entry["possible_ancestors"] = .array(ancestors.map { .string($0.id.text) })
-        }
-        return entry
     }
 }

@@ -8,7 +8,7 @@ import NIOCore
 /// Sends stored content piece by piece.
 struct ContentStream: Sendable {
     let blobs: BlobFiles
-    private static let pieceSize = 256 << 10
+    private static let pieceSize = PacedWriter.maximumBytes
 
     func write(_ document: RenderedDocument, to writer: inout any ResponseBodyWriter) async throws {
         for piece in document.pieces {

@@ -29,6 +29,11 @@ struct DocumentOptions: Hashable, Sendable {
         attachmentsSince = try query.revisions("atts_since")
     }
 
+    /// The ancestors that the answer takes, for a client that names these revisions.
+    func neededAncestors(with named: [RevisionID]) -> NeededAncestors {
+        withRevisions || withRevisionInfo ? .all : .named(named + (attachmentsSince ?? []))
+    }
+
     /// Whether the answer depends on more than the revision.
     var dependsOnMore: Bool { withRevisionInfo || withConflicts || withDeletedConflicts || withSequence }
 }
@@ -94,9 +99,10 @@ struct DocumentRenderer: Sendable {
     private func info(_ branch: DocumentBranch, _ branches: DocumentBranches) -> JSONValue {
         .array(
             RevisionText.listed(branch.history, branches.listed).map { id in
-                let known = branches.revision(id)
+                let state = branches.state(of: id)
                 let status =
-                    known?.body == nil ? "missing" : known?.isDeleted == true ? "deleted" : "available"
+                    state?.hasContent != true
+                    ? "missing" : state?.isDeleted == true ? "deleted" : "available"
                 return ["rev": .string(id.text), "status": .string(status)]
             }
         )

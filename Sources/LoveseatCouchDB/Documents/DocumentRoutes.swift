@@ -42,8 +42,9 @@ struct DocumentResource: Resource {
             return try await openRevisions(id, text, options, entry, exchange)
         }
         let named = try query["rev"].map { try RevisionText.parse($0) }
-        guard var (branches, sequence) = try branches(of: id, with: named.map { [$0] } ?? [], in: entry)
-        else {
+        let revisions = named.map { [$0] } ?? []
+        let needed = options.neededAncestors(with: revisions)
+        guard var (branches, sequence) = try branches(of: id, with: revisions, needed, in: entry) else {
             throw CouchDBError.missing
         }
         let branch: DocumentBranch
@@ -58,7 +59,7 @@ struct DocumentResource: Resource {
             branch = branches.winner
             guard !branch.isDeleted else { throw CouchDBError.deleted }
             if options.withRevisionInfo,
-                let whole = try self.branches(of: id, with: branch.history, in: entry)
+                let whole = try self.branches(of: id, with: branch.history, .all, in: entry)
             {
                 (branches, sequence) = whole
             }
@@ -118,7 +119,8 @@ struct DocumentResource: Resource {
         _ exchange: Exchange
     ) async throws -> Reply {
         let named = text == "all" ? [] : try exchange.query.revisions("open_revs") ?? []
-        let branches = try branches(of: id, with: named, in: entry)?.0
+        let needed = options.neededAncestors(with: named)
+        let branches = try branches(of: id, with: named, needed, in: entry)?.0
         var found: [Result<DocumentBranch, MissingRevision>] = []
         if text == "all" {
             guard let branches else { throw CouchDBError.missing }
@@ -192,28 +194,34 @@ struct DocumentResource: Resource {
 /// Documents, as several resources read them.
 extension Resource {
     /// A document's leaves, and its sequence.
-    func branches(of id: String, in entry: Databases.Entry) throws -> (DocumentBranches, UInt64)? {
+    func branches(of id: String, _ needed: NeededAncestors = .few, in entry: Databases.Entry) throws -> (
+        DocumentBranches, UInt64
+    )? {
         guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
-            let branches = try server.caches.branches.branches(of: record, in: entry)
+            let branches = try server.caches.branches.branches(of: record, needed, in: entry)
         else { return nil }
         return (branches, record.sequence)
     }
 
     /// A document's leaves, and its sequence. `revisions`: those whose contents are needed, whether or not they were replaced.
-    func branches(of id: String, with revisions: [RevisionID], in entry: Databases.Entry) throws -> (
-        DocumentBranches, UInt64
-    )? {
-        guard let found = try branches(of: id, in: entry) else { return nil }
+    func branches(
+        of id: String,
+        with revisions: [RevisionID],
+        _ needed: NeededAncestors? = nil,
+        in entry: Databases.Entry
+    ) throws -> (DocumentBranches, UInt64)? {
+        let needed = needed ?? .named(revisions)
+        guard let found = try branches(of: id, needed, in: entry) else { return nil }
         guard Self.lacks(revisions, found.0),
             let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
-            let whole = try entry.branches(of: record, withReplaced: true)
+            let whole = try entry.branches(of: record, needed, withReplaced: true)
         else { return found }
         return (whole, record.sequence)
     }
 
     /// Whether one of the revisions is here, but its content is not.
     static func lacks(_ revisions: [RevisionID], _ branches: DocumentBranches) -> Bool {
-        revisions.contains { branches.contains($0) && branches.revision($0)?.body == nil }
+        revisions.contains { branches.contains($0) && branches.state(of: $0)?.hasContent != true }
     }
 }
 

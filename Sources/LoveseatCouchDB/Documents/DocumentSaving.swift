@@ -78,6 +78,11 @@ enum DocumentSaving {
         }
     }
 
+    /// Refuses a document with inline content that is not Base64, before anything is stored.
+    static func checkContents(of document: IncomingDocument) throws(CouchDBError) {
+        for attachment in document.attachments { _ = try decoded(attachment) }
+    }
+
     /// The content that an attachment has in Base64; empty for those whose content is elsewhere.
     private static func decoded(_ attachment: IncomingAttachment) throws(CouchDBError) -> [UInt8] {
         switch attachment.content {
@@ -189,7 +194,8 @@ enum DocumentSaving {
         }
         let record =
             documents.contains(where: \.hasStubs) ? try transaction.record(id, in: handle) : nil
-        let known = try record.map { try DocumentBranches(of: transaction.whole($0, in: handle)) }
+        // Ancestors that the row does not hold have no content.
+        let known = try record.map { try DocumentBranches(of: $0) }
         var branches: [ReceivedBranch] = []
         let revisions = documents.map { document -> Result<RevisionID, any Error> in
             Result {

@@ -32,7 +32,7 @@ extension DocumentResource {
                 let locals = LocalDocumentResource(self.server)
                 return try await locals.save(id, local, entry, exchange, bytes: bytes)
             }
-            let document = try self.refusing(exchange) { try sent.document(takenOut: contents.takenOut) }
+            let document = try await self.document(sent, contents, exchange)
             let id = document.id ?? CouchDBServer.newUUID()
             return try await self.save(document, id, contents, entry, exchange)
         }
@@ -48,7 +48,7 @@ extension DocumentResource {
         }
         return try await withDocuments(exchange, entry, isBatch: false) { bytes, contents in
             let sent = try await self.parsedDocument(bytes, exchange)
-            let document = try self.refusing(exchange) { try sent.document(takenOut: contents.takenOut) }
+            let document = try await self.document(sent, contents, exchange)
             if let other = document.id { try IncomingDocument.check(other) }
             return try await self.save(document, id, contents, entry, exchange)
         }
@@ -63,12 +63,15 @@ extension DocumentResource {
     ) async throws -> Reply {
         try IncomingDocument.check(id)
         let pins = BlobPins(entry.store.blobs)
-        let prepared = try refusing(exchange) {
-            try server.settings.check(document, id)
-            if !document.attachments.isEmpty {
-                try entry.requireRight(to: AccessRuling.Change(announcing: document, id: id))
+        let size = document.body.bytes.count
+        let prepared = try await work(exchange, size: size, done: size) {
+            try refusing(exchange) {
+                try server.settings.check(document, id)
+                if !document.attachments.isEmpty {
+                    try entry.requireRight(to: AccessRuling.Change(announcing: document, id: id))
+                }
+                return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
             }
-            return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
         }
         defer { withExtendedLifetime(pins) {} }
         return try await finish(prepared, entry, exchange)
@@ -113,7 +116,19 @@ extension DocumentResource {
 
     /// Parses the text of a document, as ``work(_:size:done:_:)`` does.
     private func parsedDocument(_ bytes: [UInt8], _ exchange: Exchange) async throws -> SentDocument {
-        try await work(exchange, size: bytes.count, done: bytes.count) { try SentDocument(bytes) }
+        let sent = try await work(exchange, size: bytes.count, done: bytes.count) { try SentDocument(bytes) }
+        try exchange.memory.reserve(RequestJSON.indexSize(of: sent.element))
+        return sent
+    }
+
+    /// The document in a body, as ``work(_:size:done:_:)`` finds it.
+    private func document(_ sent: SentDocument, _ contents: InlineContents, _ exchange: Exchange) async throws
+        -> IncomingDocument
+    {
+        let size = sent.element.bytes.count
+        return try await work(exchange, size: size, done: size) {
+            try refusing(exchange) { try sent.document(takenOut: contents.takenOut) }
+        }
     }
 
     /// Saves a document whose content is stored, and answers.

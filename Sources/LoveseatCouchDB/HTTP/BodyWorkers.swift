@@ -4,7 +4,8 @@ import LoveseatModel
 import LoveseatNetwork
 import Synchronization
 
-/// Inflates and parses large bodies on threads of its own, one or two at a time, so that the threads that serve requests stay free.
+/// Does the work of large requests on threads of its own, one or two at a time, so that the threads that serve requests stay free: inflating
+/// and parsing a body, and then its parts one by one.
 ///
 /// The work of a request is a number of turns. The next turn is for the client that has had the least time, and of its requests for the one
 /// of which the least was done: a small body never waits for all of a large one.
@@ -14,6 +15,8 @@ package final class BodyWorkers: Sendable {
 
     /// Bodies up to this size are read where they arrive, in bytes. Parsing as much takes a millisecond.
     static let smallBody = 256 << 10
+    /// The size of the parts in which a body is worked on, in bytes, but for its last one. Smaller ones are put together.
+    static let smallestPart = 4 << 10
 
     private struct Waiter {
         let done: Int
@@ -65,13 +68,17 @@ package final class BodyWorkers: Sendable {
 
     /// Does a part of the work of a request, when it is its turn. `client`: its address. `done`: how many bytes of the request were worked on
     /// before.
-    package func turn<Value>(of client: String, done: Int, _ work: () throws -> Value) async throws -> Value {
+    package func turn<Value>(
+        of client: String,
+        done: Int,
+        _ work: () async throws -> Value
+    ) async throws -> Value {
         try await withTaskExecutorPreference(threads) {
             let name = ExactText(client)
             await begin(name, done)
             let start = DispatchTime.now().uptimeNanoseconds
             defer { end(name, after: DispatchTime.now().uptimeNanoseconds &- start) }
-            return try work()
+            return try await work()
         }
     }
 

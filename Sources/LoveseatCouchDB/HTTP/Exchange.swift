@@ -24,9 +24,14 @@ struct Exchange: Sendable {
     let host: String
     let isSecure: Bool
     let channel: any Channel
+    /// The memory that the request takes.
+    let memory: RequestMemory
 
-    init(_ request: Request, _ channel: any Channel, isSecure: Bool) throws(CouchDBError) {
+    init(_ request: Request, _ channel: any Channel, isSecure: Bool, _ memory: RequestMemory)
+        throws(CouchDBError)
+    {
         self.channel = channel
+        self.memory = memory
         let target = request.head.path ?? "/"
         self.target = target
         sentMethod = request.method.rawValue

@@ -22,6 +22,8 @@ struct Reply: Sendable {
     var body: Body = .none
     /// Whether the connection ends with it.
     var closes = false
+    /// The memory that the request takes until the answer was sent.
+    var memory: RequestMemory?
 
     init(_ status: Int, headers: [(String, String)] = [], body: Body = .none) {
         self.status = status
@@ -95,24 +97,37 @@ struct Reply: Sendable {
         case .none: fields[.contentLength] = self.status == 304 || self.status == 204 ? nil : "0"
         case .bytes(let bytes):
             fields[.contentLength] = "\(bytes.count)"
-            if !isHead { body = ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)) }
+            if isHead { break }
+            let buffer = ByteBuffer(bytes: bytes)
+            body =
+                bytes.count <= PacedWriter.maximumBytes
+                ? ResponseBody(byteBuffer: buffer)
+                : paced(bytes.count, on: eventLoop, to: request) { try await $0.write(buffer) }
         case .stream(let length, let stream):
             if let length { fields[.contentLength] = "\(length)" }
-            if !isHead {
-                body = ResponseBody(contentLength: length) { writer in
-                    var paced: any ResponseBodyWriter = PacedWriter(writer, on: eventLoop)
-                    do { try await stream(&paced) } catch {
-                        CouchDBServer.logCut(error, in: request)
-                        throw (error as? PacedWriter.ClientIsGone)?.cause ?? error
-                    }
-                    try await paced.finish(nil)
-                }
-            }
+            if !isHead { body = paced(length, on: eventLoop, to: request, stream) }
         }
         var response = Response(status: status, headers: fields)
         if !isHead { response.body = body }
         response.headers = fields
         return response
+    }
+
+    private func paced(
+        _ length: Int?,
+        on eventLoop: any EventLoop,
+        to request: String,
+        _ stream: @escaping Stream
+    ) -> ResponseBody {
+        ResponseBody(contentLength: length) { [memory] writer in
+            defer { withExtendedLifetime(memory) {} }
+            var paced: any ResponseBodyWriter = PacedWriter(writer, on: eventLoop)
+            do { try await stream(&paced) } catch {
+                CouchDBServer.logCut(error, in: request)
+                throw (error as? PacedWriter.ClientIsGone)?.cause ?? error
+            }
+            try await paced.finish(nil)
+        }
     }
 }
 

@@ -1,21 +1,22 @@
 import HTTPTypes
 import HummingbirdCore
 import LoveseatCore
-import LoveseatCouchDBReplication
+package import LoveseatCouchDBReplication
 import LoveseatModel
 import NIOCore
 import Synchronization
 
-/// The bytes of request bodies that a listener holds at the moment.
-final class BodyBudget: Sendable {
+/// The bytes of requests and large answers that a listener holds at the moment.
+package final class BodyBudget: Sendable {
     private let limit: Int
     private let used = Mutex(0)
 
-    init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
-    func reserve(_ count: Int) throws(CouchDBError) {
+    /// `extra`: by how much the limit may be exceeded.
+    package func reserve(_ count: Int, extra: Int = 0) throws(CouchDBError) {
         let isFull = used.withLock { used in
-            guard used + count <= limit else { return true }
+            guard used.addingSaturated(count) <= limit.addingSaturated(extra) else { return true }
             used += count
             return false
         }
@@ -24,7 +25,35 @@ final class BodyBudget: Sendable {
         }
     }
 
-    func give(_ count: Int) { used.withLock { $0 -= count } }
+    /// Takes what is there already, whatever the limit is.
+    package func add(_ count: Int) { used.withLock { $0 += count } }
+
+    package func give(_ count: Int) { used.withLock { $0 -= count } }
+}
+
+/// The bytes that one request takes from a budget, until its answer was sent.
+package final class RequestMemory: Sendable {
+    /// By how much small requests may exceed the limit together, so that large ones do not shut them out.
+    private static let extra = 128 << 20
+
+    private let budget: BodyBudget
+    private let taken = Mutex(0)
+
+    package init(_ budget: BodyBudget) { self.budget = budget }
+
+    deinit { budget.give(taken.withLock { $0 }) }
+
+    package func reserve(_ count: Int) throws(CouchDBError) {
+        let isSmall = taken.withLock { $0 + count <= BodyWorkers.smallBody }
+        try budget.reserve(count, extra: isSmall ? Self.extra : 0)
+        taken.withLock { $0 += count }
+    }
+
+    /// Takes what is there already, whatever the limit is.
+    package func add(_ count: Int) {
+        budget.add(count)
+        taken.withLock { $0 += count }
+    }
 }
 
 /// Bodies of requests, as all resources read them.
@@ -48,11 +77,9 @@ extension Resource {
         _ use: ([UInt8]) async throws -> T
     ) async throws -> T {
         let limit = server.settings.maximumRequestSize
-        var taken = 0
-        defer { server.budgets.bodies.give(taken) }
         var bytes: [UInt8] = []
         let inflater = try BodyInflater(encoding: exchange.header("Content-Encoding"))
-        for try await part in exchange.body {
+        func receive(_ part: ByteBuffer) async throws {
             for piece in inflater.pieces(of: part) {
                 let before = bytes.count
                 try await work(
@@ -67,10 +94,22 @@ extension Resource {
                         }
                     }
                 }
-                try server.budgets.bodies.reserve(bytes.count - before)
-                taken += bytes.count - before
+                try exchange.memory.reserve(bytes.count - before)
             }
         }
+        // A client may send byte by byte.
+        var small = ByteBuffer()
+        for try await part in exchange.body {
+            if small.readableBytes == 0, part.readableBytes >= BodyWorkers.smallestPart {
+                try await receive(part)
+                continue
+            }
+            small.writeImmutableBuffer(part)
+            if small.readableBytes < BodyWorkers.smallestPart { continue }
+            try await receive(small)
+            small.clear()
+        }
+        try await receive(small)
         try inflater.finish()
         return try await use(bytes)
     }
@@ -87,20 +126,34 @@ extension Resource {
         return try await BodyWorkers.shared.turn(of: exchange.peer.address, done: done, work)
     }
 
+    /// Does the next part of a long piece of work: the first one as ``work(_:size:done:_:)`` does, and the others when it is their turn, so that
+    /// small requests never wait for all of a long one. `done`: how much was done before. `size`: that of the first part, in bytes.
+    func part<Value>(_ exchange: Exchange, done: Int, size: Int = 0, _ work: () throws -> Value) async throws
+        -> Value
+    {
+        try await self.work(exchange, size: done > 0 ? .max : size, done: done, work)
+    }
+
     /// Parses a body, as ``work(_:size:done:_:)`` does.
-    func parsed(_ bytes: [UInt8], _ exchange: Exchange) async throws -> JSONElement {
-        try await work(exchange, size: bytes.count, done: bytes.count) { try RequestJSON.parse(bytes) }
+    func parsed(_ bytes: [UInt8], _ exchange: Exchange, maximumValues: Int = RequestJSON.allValues)
+        async throws -> JSONElement
+    {
+        let element = try await work(exchange, size: bytes.count, done: bytes.count) {
+            try RequestJSON.parse(bytes, maximumValues: maximumValues)
+        }
+        try exchange.memory.reserve(RequestJSON.indexSize(of: element))
+        return element
     }
 
     private static func tooLarge(_ limit: Int) -> CouchDBError {
         CouchDBError(413, "too_large", "the request is larger than \(limit) bytes")
     }
 
-    /// Reads a JSON body. `isNeeded`: whether an empty one is refused.
+    /// Reads a JSON body other than documents. `isNeeded`: whether an empty one is refused.
     func json(_ exchange: Exchange, isNeeded: Bool = true) async throws -> JSONElement? {
         try await withBody(exchange) { bytes in
             if bytes.isEmpty, !isNeeded { return nil }
-            return try await self.parsed(bytes, exchange)
+            return try await self.parsed(bytes, exchange, maximumValues: RequestJSON.maximumValues)
         }
     }
 
@@ -115,16 +168,29 @@ extension Resource {
 
 /// Bodies of requests as JSON.
 enum RequestJSON {
-    /// The limits of a body. Each value takes eight bytes in memory, and as little as one in the text.
-    private static let bodyLimits: JSONLimits = {
+    /// How many values a body other than documents may have, with the keys of its objects. Arrays and objects count twice.
+    static let maximumValues = 1_000_000
+    /// How many documents, keys or revisions a request may name.
+    static let maximumItems = 100_000
+
+    /// How many values a body with documents may have. Each takes eight bytes in memory, and as little as one in the text.
+    static let allValues = 10 << 20
+
+    private static func limits(_ maximumValues: Int) -> JSONLimits {
         var limits = JSONLimits.envelope
-        limits.maximumValues = 10 << 20
+        limits.maximumValues = maximumValues
         return limits
-    }()
+    }
+
+    /// How many bytes the index of a body takes.
+    static func indexSize(of element: JSONElement) -> Int { element.extent * MemoryLayout<UInt64>.size }
 
     /// Parses a body. The documents in it are validated one by one.
-    static func parse(_ bytes: [UInt8]) throws(CouchDBError) -> JSONElement {
-        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: bodyLimits) } catch {
+    static func parse(_ bytes: [UInt8], maximumValues: Int = allValues)
+        throws(CouchDBError) -> JSONElement
+    {
+        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: limits(maximumValues)) } catch
+        {
             throw .invalid(error)
         }
     }
@@ -133,7 +199,8 @@ enum RequestJSON {
     ///
     /// - Returns: also whether something is nested so deeply that it must not be decoded.
     static func parseBatch(_ bytes: [UInt8]) throws(CouchDBError) -> (JSONElement, isDeep: Bool) {
-        do throws(JSONError) { return try JSONElement.scanningParts(bytes, limits: bodyLimits) } catch {
+        do throws(JSONError) { return try JSONElement.scanningParts(bytes, limits: limits(allValues)) } catch
+        {
             throw .invalid(error)
         }
     }
@@ -142,9 +209,11 @@ enum RequestJSON {
     ///
     /// - Throws: `too_large` for a longer list.
     static func checkCount(_ list: JSONElement, atMost limit: Int) throws(CouchDBError) {
-        guard list.count <= limit else {
-            throw CouchDBError(413, "too_large", "the list has more than \(limit) items: send it in parts")
-        }
+        guard list.count <= limit else { throw tooMany(limit) }
+    }
+
+    static func tooMany(_ limit: Int) -> CouchDBError {
+        CouchDBError(413, "too_large", "the list has more than \(limit) items: send it in parts")
     }
 
     /// Refuses a selector, or a request with one, that has too many conditions: each document is compared with all of them, on a thread that

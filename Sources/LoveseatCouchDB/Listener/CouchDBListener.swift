@@ -194,15 +194,8 @@ public final class CouchDBListener: Sendable {
         let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
         return { channel, shown in
             service.connections.add(channel)
-            // Attachments come in larger pieces than requests.
-            try channel.syncOptions?.setOption(
-                .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(
-                    minimum: 1 << 10,
-                    initial: 16 << 10,
-                    maximum: 256 << 10
-                )
-            )
+            PacedWriter.keepLittleUnsent(by: channel)
+            try channel.pipeline.syncOperations.addHandler(ReadPace())
             let http = HTTP1Channel(
                 responder: { request, writer, channel in
                     try await service.server.respond(request, writer, channel, shown)

@@ -21,13 +21,17 @@ struct FindResource: Resource {
         let finding = Finding(request: request, plan: plan, entry: entry)
         let start = ContinuousClock.now
         let found = try await finding.run()
+        let size = MemoryLayout<FindRequest.Bookmark>.stride + 100
+        try exchange.memory.reserve(found.bookmarks.count * size)
         return .stream { writer in
             try await writer.write("{\"docs\":[\r\n")
             var last: FindRequest.Bookmark?
             var count = 0
-            for start in stride(from: 0, to: found.bookmarks.count, by: 100) {
-                let page = Array(found.bookmarks[start..<min(start + 100, found.bookmarks.count)])
-                for (bookmark, document) in try await finding.documents(page) {
+            var done = 0
+            while done < found.bookmarks.count {
+                let (documents, seen) = try await finding.documents(found.bookmarks[done...])
+                done += seen
+                for (bookmark, document) in documents {
                     try await writer.write((count > 0 ? ",\r\n" : "") + document.description)
                     last = bookmark
                     count += 1
@@ -265,11 +269,19 @@ struct Finding: Sendable {
         return (try JSONElement(parsing: rendered.bytes).value, rendered)
     }
 
-    /// The documents at these places, if they still match, with the fields that the client wants.
-    func documents(_ places: [FindRequest.Bookmark]) async throws -> [(FindRequest.Bookmark, JSONText)] {
+    /// The documents at the next places, if they still match, with the fields that the client wants. `seen`: how many places these are.
+    func documents(_ places: ArraySlice<FindRequest.Bookmark>) async throws -> (
+        documents: [(FindRequest.Bookmark, JSONText)], seen: Int
+    ) {
         let entry = entry.renewed()
         let records = try entry.store.readRows { view in
-            try places.map { try view.record($0.id, in: entry.handle) }
+            var (records, bytes): ([DocumentRecord?], Int) = ([], 0)
+            for place in places.prefix(100) where bytes < PacedWriter.maximumBytes {
+                let record = try view.record(place.id, in: entry.handle)
+                bytes += record?.body.bytes.count ?? 0
+                records.append(record)
+            }
+            return records
         }
         var documents: [(FindRequest.Bookmark, JSONText)] = []
         for (place, record) in zip(places, records) {
@@ -282,7 +294,7 @@ struct Finding: Sendable {
             documents.append((place, text))
         }
         try await entry.grant(documents.map(\.0.id))
-        return documents
+        return (documents, records.count)
     }
 
     private func projected(_ value: JSONValue) -> JSONValue {

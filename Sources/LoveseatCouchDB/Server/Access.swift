@@ -35,6 +35,16 @@ extension CouchDBServer {
     }
 }
 
+/// The ancestors of a document that a request needs. Those deep in a long line are in a table of their own, and take longer to read than
+/// the document.
+enum NeededAncestors {
+    /// Those that the document's row holds.
+    case few
+    /// Those among these revisions, wherever they are.
+    case named([RevisionID])
+    case all
+}
+
 extension Databases.Entry {
     /// The entry as the policy decides from now on. Its answers are kept for one request, or one page of a feed or list.
     func renewed() -> Self {
@@ -46,12 +56,29 @@ extension Databases.Entry {
     /// The branches of a document that the client may read; nil if the document does not exist for it. Called outside transactions.
     ///
     /// `withReplaced`: whether the contents of replaced revisions are in them that are still here.
-    func branches(of record: DocumentRecord, withReplaced: Bool = false) throws -> DocumentBranches? {
-        var record = try store.whole(record, in: handle)
+    func branches(
+        of record: DocumentRecord,
+        _ needed: NeededAncestors = .few,
+        withReplaced: Bool = false
+    ) throws -> DocumentBranches? {
+        var record = try needsWholeLine(of: record, needed) ? store.whole(record, in: handle) : record
         if withReplaced { record = try store.readRows { try $0.withReplaced(record, in: handle) } }
         var branches = try access.map { try $0.branches(of: record) } ?? DocumentBranches(of: record)
         branches?.listed = store.revisionLimit
         return branches
+    }
+
+    /// Whether ancestors that are not in a document's row have to be read.
+    func needsWholeLine(of record: DocumentRecord, _ needed: NeededAncestors) throws -> Bool {
+        guard record.flags.contains(.hasAncestors) else { return false }
+        // A policy decides about a branch by all of its ancestors.
+        if access != nil, record.flags.contains(.branched) { return true }
+        switch needed {
+        case .few: return false
+        case .named(let revisions):
+            return try store.readRows { try $0.isAside(revisions, of: record, in: handle) }
+        case .all: return true
+        }
     }
 
     /// The records of documents that exist for the client.

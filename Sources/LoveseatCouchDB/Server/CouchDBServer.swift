@@ -40,6 +40,8 @@ final class CouchDBServer: Sendable {
         let visibleCounts = VisibleCounts()
         let pages = ChangesPages()
         let branches = LastBranches()
+        /// Writes the parts of large batches, one at a time: a small write waits for one of them at most.
+        let writers = BodyWorkers(places: 1)
     }
 
     /// The bytes that all requests at once may have.
@@ -130,11 +132,13 @@ final class CouchDBServer: Sendable {
     {
         do {
             try checkSource(of: request)
-            var exchange = try Exchange(request, channel, isSecure: settings.isSecure)
+            let memory = RequestMemory(budgets.bodies)
+            var exchange = try Exchange(request, channel, isSecure: settings.isSecure, memory)
             if let preflight = CORS(settings.requests).preflight(exchange) { return preflight }
             if exchange.path != ["_up"] {
                 let cookie = try await authentication.authenticate(&exchange, channel, shown)
                 var reply = try await route(exchange)
+                try hold(exchange, by: &reply)
                 if let cookie, reply.header("Set-Cookie") == nil {
                     reply.headers.append((name: "Set-Cookie", value: cookie))
                 }
@@ -151,6 +155,19 @@ final class CouchDBServer: Sendable {
                 reply.headers.append((name: "Connection", value: "close"))
             }
             return reply
+        }
+    }
+
+    /// Has a reply keep the memory of its request, and that of its own text if it is large, until it was sent.
+    private func hold(_ exchange: Exchange, by reply: inout Reply) throws(CouchDBError) {
+        reply.memory = exchange.memory
+        // Most answers are small, or are made while they are sent.
+        guard case .bytes(let bytes) = reply.body, bytes.count > BodyWorkers.smallBody else { return }
+        // A client whose documents are stored must learn that.
+        if exchange.isRead {
+            try exchange.memory.reserve(bytes.count)
+        } else {
+            exchange.memory.add(bytes.count)
         }
     }
 

@@ -24,8 +24,10 @@ package struct RenderedDocument: Sendable {
     package var isPlain: Bool { pieces.allSatisfy { if case .bytes = $0 { true } else { false } } }
 
     /// The length of the text and of the content in parts, in bytes.
-    var length: Int {
+    var length: Int { textLength + parts.reduce(0) { $0 + $1.storedLength } }
+
+    /// The length of the text without the content of blobs, in bytes.
+    package var textLength: Int {
         pieces.reduce(0) { if case .bytes(let bytes) = $1 { $0 + bytes.count } else { $0 } }
-            + parts.reduce(0) { $0 + $1.storedLength }
     }
 }
