@@ -127,7 +127,7 @@ extension SimulatedConnection {
     func believePeersCheckpoints() throws {
         for id in checkpointIDs {
             guard let theirs = try target.store.readRows({ try $0.peerCheckpoint(id) }) else { continue }
-            try source.store.write { try $0.saveLocalCheckpoint(id, theirs.body) }
+            try source.store.write { try $0.checkpointTables.saveLocalCheckpoint(id, theirs.body) }
         }
     }
 

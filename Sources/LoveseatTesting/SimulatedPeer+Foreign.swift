@@ -17,7 +17,7 @@ extension SimulatedPeer {
         let parents = Set(tree.nodes.values.compactMap(\.parent))
         let leaves = tree.nodes.values.filter { node in
             !parents.contains(node.id)
-                && node.id != node.parent.map { StoreWriteTransaction.closingTombstone(over: $0) }
+                && node.id != node.parent.map { BodyDigest.closingTombstone(over: $0) }
         }
         return leaves.map { $0.id.text + ($0.isDeleted ? " deleted" : "") }
     }
