@@ -94,13 +94,10 @@ struct PullSession {
     var mayStoreOutdated: Bool { notes.hasOutdated && !insertQueue.isEmpty }
 
     func isComing(_ documentID: String) -> Bool {
-        expectations.contains(documentID)
-            || incoming.contains(documentID)
+        expectations.contains(documentID) || incoming.contains(documentID)
     }
 
-    private func isListed(_ documentID: String) -> Bool {
-        lists.announce(documentID)
-    }
+    private func isListed(_ documentID: String) -> Bool { lists.announce(documentID) }
 
     /// Forgets the note about a document of which nothing is in flight any more.
     mutating func forgetIfDone(_ documentID: String) {

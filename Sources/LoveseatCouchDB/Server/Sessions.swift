@@ -51,7 +51,7 @@ struct Sessions: Sendable {
     static var now: Int { Int(ProcessInfo.processInfo.systemUptime) }
 }
 
-/// Finds out who asks.
+/// The authentication of requests: by a cookie, with Digest, by a password or a certificate.
 struct RequestAuthentication: Sendable {
     let authenticator: ConnectionAuthenticator
     /// Whether clients have to prove who they are.
