@@ -16,14 +16,15 @@ enum DatabaseIdentity {
         )
     }
 
-    /// Gives a copy an identity of its own. Checkpoints and marks belong to the old one, so all documents are compared again.
+    /// Gives a copy an identity of its own. Checkpoints belong to the old one, and no checkpoint covers a mark any more, so all documents are
+    /// compared again.
     static func renew(_ db: Database, _ options: DocumentStore.Options) throws {
         try create(db, options)
         // A document that was purged here, and is made anew, replaces the purged one at peers too.
         try db.execute(
             sql: """
                 DELETE FROM local_checkpoints WHERE NOT (id >= 'purged/' AND id < 'purged0');
-                DELETE FROM marks
+                UPDATE marks SET covered = 0
                 """
         )
     }

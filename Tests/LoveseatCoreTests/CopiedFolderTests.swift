@@ -18,6 +18,12 @@ import Testing
         try files.copyItem(atPath: folder(name), toPath: folder(other))
     }
 
+    /// Copies "one" to "two".
+    private func makeCopy(_ isByHand: Bool) throws {
+        if isByHand { return try copy("one", to: "two") }
+        try Database.copy(fromPath: folder("one"), toDatabase: "two", withConfig: scratch.config)
+    }
+
     /// Opens a database, and closes it afterwards.
     private func open<T>(_ name: String, _ body: (Database, LoveseatCore.Collection) async throws -> T)
         async throws -> T
@@ -92,6 +98,22 @@ import Testing
         #expect(try await documents(in: "peer") == ["common", "of one", "of two"])
     }
 
+    /// What the original had pushed was marked in the copy, too.
+    @Test(arguments: [true, false])
+    func `a copy offers everything to a peer that has lost what the original pushed`(_ isByHand: Bool)
+        async throws
+    {
+        try await save("common", in: "one")
+        try await sync("one", with: "peer")
+        try copy("peer", to: "backup")
+        try await save("later", in: "one")
+        try await sync("one", with: "peer")
+        try makeCopy(isByHand)
+        try copy("backup", to: "peer")
+        try await sync("two", with: "peer")
+        #expect(try await documents(in: "peer") == ["common", "later"])
+    }
+
     @Test func `a copied folder gets an identity of its own once, and the original keeps its own`()
         async throws
     {
@@ -153,11 +175,7 @@ import Testing
         }
         try await sync("one", with: "peer")
         try await open("one") { _, collection in try collection.purge(id: "d") }
-        if isByHand {
-            try copy("one", to: "two")
-        } else {
-            try Database.copy(fromPath: folder("one"), toDatabase: "two", withConfig: scratch.config)
-        }
+        try makeCopy(isByHand)
         try await open("two") { _, collection in _ = try collection.save(Document(id: "d", ["n": 3])) }
         try await sync("two", with: "peer")
         for name in ["two", "peer"] {
