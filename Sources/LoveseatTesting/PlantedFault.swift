@@ -116,7 +116,7 @@ public enum PlantedFault: String, CaseIterable, Sendable {
         case .deleteWhatIsKept: [.verdicts]
         case .forgetRestoration: [.backups]
         case .trustPeersCheckpoint: [.backups]
-        case .keepIdentityOfCopy: [.twins, .backups]
+        case .keepIdentityOfCopy: [.twins]
         case .leaveToOtherSession: [.doubles]
         case .releaseSharedBlobs: [.sharedBlobs]
         case .continueByTime: [.clocks]

@@ -46,14 +46,16 @@ extension SimulationRun {
                     if kind == 0 { putBack(pair[0], backup) }
                     restored.insert(pair[1].index)
                     restart(pair[1]) { try pair[1].restore(backup, as: newIdentity(), oracle) }
-                    join(pair[0].index, pair[1].index)
+                    do { try join(pair[0].index, pair[1].index) } catch {
+                        report.problems.append("an untidy event failed: \(error)")
+                    }
                 }
             }
         }
     }
 
     /// Both devices sync with the same peers.
-    private func join(_ first: Int, _ second: Int) {
+    private func join(_ first: Int, _ second: Int) throws {
         for edge in edges where edge.source == first && edge.target != second {
             let other = Edge(second, edge.target)
             if edges.contains(other) { continue }
@@ -63,6 +65,41 @@ extension SimulationRun {
         for edge in edges where [first, second].contains(edge.source) {
             for _ in 0..<untidyDice.int(0...2) { untidyAt(0...10_000) { [unowned self] in connect(edge) } }
         }
+        let shared = edges.filter { edge in
+            edge.source == second && edges.contains(Edge(first, edge.target))
+                && peers[edge.target].foreign == nil && !sharesGrants(peers[edge.target])
+        }
+        if !shared.isEmpty, untidyDice.chance(0.7) { try putBackPeer(of: first, untidyDice.pick(shared)) }
+    }
+
+    /// A peer of both devices is put back to what it was before the second one synced with it, and then the first one syncs.
+    private func putBackPeer(of first: Int, _ edge: Edge) throws {
+        let peer = peers[edge.target]
+        let backup = try peer.backUp(oracle)
+        trace("\(peer.index) is backed up")
+        for device in [first, edge.source] {
+            let body = JSONText(canonical: [
+                "n": JSONValue(untidyDice.int(0...1_000_000)), "by": JSONValue(device),
+            ])
+            let id = "doc\(untidyDice.int(0...40))"
+            trace("\(device) edits 0/\(id)")
+            try save(id, 0, at: peers[device], body)
+            noteEdit("0/\(id)", peers[device], body)
+        }
+        syncWhole(edge)
+        let delay = untidyDice.int(1_000...5_000)
+        clock.schedule(after: delay) { [unowned self] in
+            putBack(peer, backup)
+            syncWhole(Edge(first, edge.target))
+        }
+    }
+
+    /// As in the end, and not with a filter or in one direction only.
+    private func syncWhole(_ edge: Edge) {
+        let isLinked = connections.contains {
+            $0.source.index == edge.source && $0.target.index == edge.target
+        }
+        if !isQuiescing, !isLinked { open(edge, SimulatedConnection.Plan()) }
     }
 
     // MARK: Exports

@@ -5,22 +5,28 @@ import Testing
 
 /// Histories of the worlds that are as untidy as people's: backups, copied folders, two replicators at once, wrong clocks and so on.
 @Suite struct UntidyWorldTests {
-    private func run(_ seed: UInt64, in worlds: Set<SimulatedWorld>, plants fault: PlantedFault? = nil) throws
-        -> [String]
-    {
+    /// `repeatsContents`: nil if the seed decides.
+    private func run(
+        _ seed: UInt64,
+        in worlds: Set<SimulatedWorld>,
+        plants fault: PlantedFault? = nil,
+        repeatsContents: Bool? = nil
+    ) throws -> [String] {
         var simulation = Simulation(seed: seed)
         simulation.edits = 60
         simulation.worlds = worlds
         simulation.fault = fault
+        // Where contents repeat, two collections come to have one revision without anybody's doing.
+        if let repeatsContents { simulation.repeatsContents = repeatsContents }
         // A power loss would show some of the mistakes, too.
         if fault != nil { simulation.losesPower = false }
         return try simulation.run().problems
     }
 
-    @Test(arguments: 0..<10) func `two hundred histories of all worlds end with equal databases`(part: UInt64)
+    @Test(arguments: 0..<10) func `a hundred histories of all worlds end with equal databases`(part: UInt64)
         throws
     {
-        for seed in part * 20 + 1...part * 20 + 20 where !Self.known.contains(seed) {
+        for seed in part * 10 + 1...part * 10 + 10 {
             var simulation = Simulation(seed: seed)
             simulation.edits = 60
             simulation.makeUntidy()
@@ -28,12 +34,10 @@ import Testing
         }
     }
 
-    private static let known: Set<UInt64> = []
-
     @Test(arguments: SimulatedWorld.untidy) func `histories of one untidy world lose nothing`(
         _ world: SimulatedWorld
     ) throws {
-        for seed in UInt64(1)...20 {
+        for seed in UInt64(1)...12 {
             let problems = try run(seed, in: [world])
             #expect(problems == [], "replay: simulate --worlds \(world) --seeds \(seed) --edits 60")
         }
@@ -59,7 +63,7 @@ import Testing
         }
         let seed = try #require(caught, "\(fault.rawValue) was not caught in 200 histories")
         for other in 1...seed {
-            let problems = try run(other, in: [], plants: fault)
+            let problems = try run(other, in: [], plants: fault, repeatsContents: false)
             #expect(problems == [], "\(fault.rawValue) shows without its world: seed \(other)")
         }
     }
