@@ -189,8 +189,8 @@ enum RequestJSON {
     static func parse(_ bytes: [UInt8], maximumValues: Int = allValues)
         throws(CouchDBError) -> JSONElement
     {
-        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: limits(maximumValues)) } catch
-        {
+        let limits = limits(maximumValues)
+        do throws(JSONError) { return try JSONElement(scanning: bytes, limits: limits) } catch {
             throw .invalid(error)
         }
     }
@@ -199,8 +199,8 @@ enum RequestJSON {
     ///
     /// - Returns: also whether something is nested so deeply that it must not be decoded.
     static func parseBatch(_ bytes: [UInt8]) throws(CouchDBError) -> (JSONElement, isDeep: Bool) {
-        do throws(JSONError) { return try JSONElement.scanningParts(bytes, limits: limits(allValues)) } catch
-        {
+        let limits = limits(allValues)
+        do throws(JSONError) { return try JSONElement.scanningParts(bytes, limits: limits) } catch {
             throw .invalid(error)
         }
     }
