@@ -14,7 +14,7 @@ package protocol RequestMachine: SendableMetatype {
     /// The next request to send; nil if there is none now. `limit`: how many requests the remote takes at once.
     mutating func next(atOnce limit: Int) throws -> RequestQueue<Request>.Numbered?
     mutating func receive(_ answer: Answer, to number: Int) throws
-    /// What happened since the last ``drainReports()``, in its order.
+    /// The reports since the last ``drainReports()``, in their order.
     var reports: [SessionReport] { get set }
 }
 
