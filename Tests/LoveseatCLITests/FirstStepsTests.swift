@@ -312,32 +312,6 @@ struct FirstStepsTests {
         #expect(again.contains("\"pulled\":0,\"pushed\":0,"), "\(again)")
     }
 
-    // MARK: Rights
-
-    @Test(arguments: ["", "travel.notes", "travel.notes,travel.sights"])
-    func `a user whose rights name collections need not name them`(_ here: String) throws {
-        try folder.run("create", "a", "--collections", "travel.notes,travel.sights")
-        for collection in ["_default", "travel.notes", "travel.sights"] {
-            try folder.run("put", "a", "d", "{}", "-c", collection)
-        }
-        try folder.write("{\"bob\":{\"travel.notes\":\"write\"}}", to: "rights")
-        try folder.write("pw", to: "pw")
-        let server = try folder.serve("a", "--user", "bob", "--password-file", "pw", "--access", "rights")
-        defer { _ = server.interrupt() }
-        try folder.run(["create", "copy"] + (here.isEmpty ? [] : ["--collections", here]))
-        let login = ["--user", "bob", "--password-file", "pw"]
-        for _ in 0..<2 {
-            let said = try folder.run(["sync", "copy", server.url] + login)
-            #expect(said.status == 0, "\(said.errors)")
-            #expect(said.errors.contains("only: travel.notes"), "\(said.errors)")
-        }
-        #expect(try folder.run("ls", "copy", "-c", "travel.notes").lines == ["d"])
-        #expect(try folder.run("ls", "copy").lines.isEmpty)
-        // Those that are named are meant.
-        let named = try folder.run(["sync", "copy", server.url, "--collections", "travel.sights"] + login)
-        #expect(named.status == 66 || named.status == 77)
-    }
-
     // MARK: Completion
 
     /// What bash proposes for a line.

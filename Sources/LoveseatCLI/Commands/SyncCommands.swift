@@ -71,12 +71,15 @@ struct SyncOptions: ParsableArguments {
         }
         try logging.begin()
         Signals.begin()
-        try await replicate(type)
+        var choice = CollectionChoice(isFixed: !peer.collections.isEmpty)
+        // Ends: see CollectionChoice.
+        while try await !replicate(type, &choice) {}
     }
 
-    private func replicate(_ type: ReplicatorType) async throws {
-        let database = try argument.open()
-        var configuration = try peer.configuration(database, type, connects: true)
+    private func configuration(_ database: Database, _ type: ReplicatorType, _ choice: CollectionChoice)
+        throws -> ReplicatorConfiguration
+    {
+        var configuration = try choice.applied(to: peer).configuration(database, type, connects: true)
         configuration.continuous = continuous
         // A restart of the server must not end a continuous replication.
         configuration.reconnectsAfterGoingAway = continuous
@@ -88,6 +91,16 @@ struct SyncOptions: ParsableArguments {
         configuration.enableDeltaSync = delta
         // A user who types a command should see at once that the peer cannot be reached.
         configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)
+        return configuration
+    }
+
+    /// Replicates the chosen collections.
+    ///
+    /// - Returns: false if there are other collections to try instead.
+    private func replicate(_ type: ReplicatorType, _ choice: inout CollectionChoice) async throws -> Bool {
+        let database = try argument.open()
+        let configuration = try configuration(database, type, choice)
+        let leftOut = try choice.leftOut(of: database)
         let replicator = Replicator(configuration)
         Signals.onInterrupt { replicator.stop() }
 
@@ -95,40 +108,50 @@ struct SyncOptions: ParsableArguments {
         let counting = Task { await Self.report(failures) }
         let reporting = continuous ? report(replicator, of: database) : nil
         defer { reporting?.control.close() }
-        var bar = ProgressBar()
         replicator.start(reset: reset, resetMarks: resetMarks)
         // A signal that arrived before the replicator started.
         if Signals.interruption != nil { replicator.stop() }
-        var notice: String?
+        let (status, seconds) = await follow(replicator) { leftOut.report() }
+        reporting?.monitor.stop()
+        var counts = await counting.value
+        counts.notReplicated = leftOut
+        if type != .pull {
+            counts.refusedEarlier = max(0, try replicator.refusedDocumentCount() - counts.refused)
+        }
+        let isPaired = try !database.pairedPeers().isEmpty
+        let goesOn = try status.error.map {
+            try choice.narrow(after: $0, configuration, of: database, creates: type != .push)
+        }
+        try await database.close()
+        if goesOn == true { return false }
+        let error = status.error.map { advised(choice.reported($0), configuration, isPaired: isPaired) }
+        let code = error?.exitCode ?? exitCode(counts)
+        try summarize(counts, status, error: error, code, seconds: seconds)
+        if let error { throw error }
+        if code != 0 { throw ExitCode(code) }
+        return true
+    }
+
+    /// Shows a replication's progress until it ends. `begun` runs when the peer has accepted the collections.
+    private func follow(_ replicator: Replicator, begun: () -> Void) async -> (
+        status: Replicator.Status, seconds: Double
+    ) {
+        var (bar, notice, hasBegun) = (ProgressBar(), String?.none, false)
         for await status in replicator.statuses {
             if let news = replicator.notice, notice == nil {
                 notice = news
                 Output.remark("loveseat: \(news)")
             }
+            if !hasBegun, status.error == nil, status.activity == .idle || status.progress.compared > 0 {
+                hasBegun = true
+                begun()
+            }
             bar.show(status)
         }
         bar.end()
         let status = await replicator.waitUntilStopped()
-        reporting?.monitor.stop()
-        var counts = await counting.value
-        if type != .pull {
-            counts.refusedEarlier = max(0, try replicator.refusedDocumentCount() - counts.refused)
-        }
-        let isPaired = try !database.pairedPeers().isEmpty
-        try await database.close()
-        if let names = permitted(status.error, configuration) {
-            Output.notice(
-                "loveseat: the peer has, or lets this user have, only: \(names.joined(separator: ", "))"
-            )
-            var chosen = self
-            chosen.peer.collections = names.joined(separator: ",")
-            return try await chosen.replicate(type)
-        }
-        let error = status.error.map { advised($0, configuration, isPaired: isPaired) }
-        let code = error?.exitCode ?? exitCode(counts)
-        try summarize(counts, status, error: error, code, seconds: bar.seconds)
-        if let error { throw error }
-        if code != 0 { throw ExitCode(code) }
+        if !hasBegun, status.error == nil { begun() }
+        return (status, bar.seconds)
     }
 
     /// The exit code of a replication that ended without an error.
@@ -164,26 +187,6 @@ struct SyncOptions: ParsableArguments {
         }
     }
 
-    /// The collections to replicate instead of all that are here, if the peer has others, or lets this user have others, and the user named
-    /// none; nil if there is no such choice.
-    private func permitted(_ error: LoveseatError?, _ configuration: ReplicatorConfiguration) -> [String]? {
-        guard let error, peer.collections.isEmpty else { return nil }
-        var names: [String] = []
-        if error.code == .httpNotFound, error.message.hasPrefix("Collection '") {
-            let missing = Swift.Set(error.message.split(separator: "'").map { ExactText(String($0)) })
-            names = configuration.collections.compactMap { entry in
-                let name = CollectionName(path: entry.collection.fullName)
-                return name.flatMap { missing.contains(ExactText($0.path)) ? nil : $0.fullName }
-            }
-        } else if error.code == .httpForbidden,
-            let range = error.message.range(of: "; you may have: ")
-        {
-            names = String(error.message[range.upperBound...].prefix { $0 != "\"" }).listItems
-                .compactMap { CollectionName(path: $0)?.fullName }
-        }
-        return names.isEmpty ? nil : names
-    }
-
     /// The signal that interrupted a single pass. A continuous replication ends by a signal.
     private var interruption: Int32? { continuous ? nil : Signals.interruption }
 
@@ -197,7 +200,10 @@ struct SyncOptions: ParsableArguments {
                 "\(error.message) with --collections, as in --collections _default,travel.trips=trips"
             )
         }
-        if error.code == .httpNotFound, configuration.collections.count > 1, peer.collections.isEmpty {
+        let lacksAll = error.message.hasPrefix("Collection '")
+        if error.code == .httpNotFound, lacksAll || configuration.collections.count > 1,
+            peer.collections.isEmpty
+        {
             return LoveseatError(
                 error.code,
                 "\(error.message); if the peer has only some of the collections, name them with --collections"
@@ -244,6 +250,8 @@ struct SyncOptions: ParsableArguments {
         var takenAway = 0
         /// Those that it refused in earlier runs, and was not sent again.
         var refusedEarlier = 0
+        /// The collections that were not replicated.
+        var notReplicated: [LeftOutCollection] = []
         private var failures: [ExactText: (push: LoveseatError?, pull: LoveseatError?)] = [:]
         private var leftOut: Swift.Set<ExactText> = []
 
@@ -311,6 +319,7 @@ struct SyncOptions: ParsableArguments {
                 "takenAway": JSONValue(counts.takenAway),
                 "excluded": JSONValue(counts.excluded),
                 "refusedEarlier": JSONValue(counts.refusedEarlier), "interrupted": .bool(interruption != nil),
+                "notReplicated": .array(counts.notReplicated.map(\.json)),
                 "bytes": JSONValue(status.progress.completed),
                 "seconds": JSONValue((seconds * 1_000).rounded() / 1_000),
                 "error": error.map { .string($0.message) } ?? .null, "exitCode": JSONValue(Int(code)),
@@ -329,7 +338,10 @@ struct SyncOptions: ParsableArguments {
             if counts.refusedEarlier > 0 {
                 parts.append("\(counts.refusedEarlier) refused earlier (`pending --refused` lists them)")
             }
-            let end = interruption == nil ? "" : "; interrupted: run it again to continue"
+            let behind = counts.notReplicated.filter { $0.documents > 0 }
+            let end =
+                (behind.isEmpty ? "" : "; not replicated: \(behind.text)")
+                + (interruption == nil ? "" : "; interrupted: run it again to continue")
             Output.notice(
                 "\(parts.joined(separator: ", ")) in \(time) s (\(rate.counted("document"))/s)\(end)"
             )
