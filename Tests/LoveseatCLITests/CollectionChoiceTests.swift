@@ -92,4 +92,46 @@ struct CollectionChoiceTests {
         #expect(remarks(said).isEmpty)
         #expect(said.lines.count == 1)
     }
+
+    @Test func `a collection that neither side has is not left behind, and one that the peer has is`() throws
+    {
+        let server = try folder.serve("a")
+        defer { _ = server.interrupt() }
+        for database in ["copy", "other"] { try folder.run("create", database) }
+        let secure = "wss://127.0.0.1:1/a"
+        for (arguments, status) in [
+            ([server.url], 66), ([server.url, "--continuous"], 66), (["--local-db", "other"], 66),
+            (["--local-db", "none"], 66), (["ws://127.0.0.1:1/a"], 69),
+            (["http://127.0.0.1:1/a"], 69), ([secure, "--create-target"], 64),
+            ([secure, "--selector", "{}"], 64), ([secure, "--header", "x"], 64),
+            ([secure, "--pin", "x"], 64),
+            ([secure, "--ca", "none.pem"], 66), (["nonsense"], 64),
+        ] {
+            let command = ["sync", "copy"] + arguments + ["--collections", "travle.sights"]
+            let outcome = try folder.run(command)
+            #expect(outcome.status == Int32(status), "\(arguments): \(outcome.errors)")
+            #expect(!outcome.errors.contains("created the collection"), "\(arguments): \(outcome.errors)")
+            #expect(try !folder.run("info", "copy", "--json").output.contains("travle"), "\(arguments)")
+        }
+        let right = try folder.run("sync", "copy", server.url, "--collections", "travel.sights")
+        #expect(right.status == 0, "\(right.errors)")
+        #expect(right.errors.contains("created the collection travel.sights in copy"), "\(right.errors)")
+        #expect(try folder.run("ls", "copy", "-c", "travel.sights").lines == ["d"])
+    }
+
+    @Test(arguments: ["pending", "why"])
+    func `the help of commands that do not connect does not say that they create collections`(
+        _ command: String
+    )
+        throws
+    {
+        let words = try folder.run(command, "--help").output.split(whereSeparator: \.isWhitespace)
+        let help = words.joined(separator: " ")
+        #expect(help.contains("Pull and sync create those that only the peer has."), "\(help)")
+        #expect(!help.contains("do not exist here are created"))
+        try folder.run("create", "copy")
+        let document = command == "why" ? ["d"] : []
+        let typo = [command, "copy"] + document + ["ws://127.0.0.1:1/a", "--collections", "travle.sights"]
+        #expect(try folder.run(typo).status == 66)
+    }
 }

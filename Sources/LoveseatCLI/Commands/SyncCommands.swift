@@ -99,6 +99,7 @@ struct SyncOptions: ParsableArguments {
     /// - Returns: false if there are other collections to try instead.
     private func replicate(_ type: ReplicatorType, _ choice: inout CollectionChoice) async throws -> Bool {
         let database = try argument.open()
+        let created = try type == .push ? [] : choice.applied(to: peer).missingCollections(of: database)
         let configuration = try configuration(database, type, choice)
         let leftOut = try choice.leftOut(of: database)
         let replicator = Replicator(configuration)
@@ -111,7 +112,12 @@ struct SyncOptions: ParsableArguments {
         replicator.start(reset: reset, resetMarks: resetMarks)
         // A signal that arrived before the replicator started.
         if Signals.interruption != nil { replicator.stop() }
-        let (status, seconds) = await follow(replicator) { leftOut.report() }
+        let (status, seconds, hasBegun) = await follow(replicator) {
+            leftOut.report()
+            for name in created {
+                Output.notice("loveseat: created the collection \(name.fullName) in \(database.name)")
+            }
+        }
         reporting?.monitor.stop()
         var counts = await counting.value
         counts.notReplicated = leftOut
@@ -121,6 +127,10 @@ struct SyncOptions: ParsableArguments {
         let isPaired = try !database.pairedPeers().isEmpty
         let goesOn = try status.error.map {
             try choice.narrow(after: $0, configuration, of: database, creates: type != .push)
+        }
+        // The peer may not have confirmed them: a mistyped name must not stay.
+        if !hasBegun || status.error != nil {
+            try removeEmpty(created, from: database, wasReported: hasBegun)
         }
         try await database.close()
         if goesOn == true { return false }
@@ -132,9 +142,26 @@ struct SyncOptions: ParsableArguments {
         return true
     }
 
+    /// Removes collections that this run created, if nothing came into them.
+    private func removeEmpty(_ names: [CollectionName], from database: Database, wasReported: Bool) throws {
+        for name in names {
+            // Another process may have deleted it.
+            guard let collection = try database.collection(name: name.name, scope: name.scope) else {
+                continue
+            }
+            try database.write { transaction in
+                if try transaction.count(in: collection) > 0 { return }
+                try transaction.deleteCollection(name: name.name, scope: name.scope)
+                if wasReported {
+                    Output.notice("loveseat: removed the empty collection \(name.fullName) again")
+                }
+            }
+        }
+    }
+
     /// Shows a replication's progress until it ends. `begun` runs when the peer has accepted the collections.
     private func follow(_ replicator: Replicator, begun: () -> Void) async -> (
-        status: Replicator.Status, seconds: Double
+        status: Replicator.Status, seconds: Double, hasBegun: Bool
     ) {
         var (bar, notice, hasBegun) = (ProgressBar(), String?.none, false)
         for await status in replicator.statuses {
@@ -142,7 +169,8 @@ struct SyncOptions: ParsableArguments {
                 notice = news
                 Output.remark("loveseat: \(news)")
             }
-            if !hasBegun, status.error == nil, status.activity == .idle || status.progress.compared > 0 {
+            let isUnderWay = status.activity == .idle || status.progress.compared > 0
+            if !hasBegun, status.error == nil, isUnderWay {
                 hasBegun = true
                 begun()
             }
@@ -150,8 +178,12 @@ struct SyncOptions: ParsableArguments {
         }
         bar.end()
         let status = await replicator.waitUntilStopped()
-        if !hasBegun, status.error == nil { begun() }
-        return (status, bar.seconds)
+        // There was nothing to compare.
+        if !hasBegun, status.error == nil, Signals.interruption == nil {
+            hasBegun = true
+            begun()
+        }
+        return (status, bar.seconds, hasBegun)
     }
 
     /// The exit code of a replication that ended without an error.

@@ -42,7 +42,7 @@ struct PeerOptions: ParsableArguments {
     var headerFile: String?
     @Option(
         help:
-            "The collections, separated by commas. The default is all. Pull and sync create those that do not exist here. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL."
+            "The collections, separated by commas. The default is all. Pull and sync create those that only the peer has. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL."
     )
     var collections = ""
     @Option(help: "Only these documents, separated by commas.")
@@ -262,27 +262,50 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
-    /// Creates the collections that do not exist, and reports them.
-    private func create(_ names: [CollectionName], in database: Database) throws {
-        for name in names where try database.collection(name: name.name, scope: name.scope) == nil {
-            try database.createCollection(name: name.name, scope: name.scope)
-            Output.notice("loveseat: created the collection \(name.fullName) in \(database.name)")
+    /// The named collections that do not exist here.
+    func missingCollections(of database: Database) throws -> [CollectionName] {
+        try collectionsAndDatabases.map(\.collection).filter {
+            try database.collection(name: $0.name, scope: $0.scope) == nil
         }
     }
 
     /// The configuration that these options make.
     ///
     /// `connects`: whether it will be started. Then missing collections are created, unless there is only a push, which finds nothing in
-    /// them.
+    /// them. Nothing is created if the options are wrong.
     func configuration(_ database: Database, _ type: ReplicatorType, connects: Bool) throws
         -> ReplicatorConfiguration
     {
-        let named = try collectionsAndDatabases
-        let names = named.map(\.collection)
         let authenticator = try authenticator(connects: connects)
         let filter = try filter()
-        if connects, type != .push { try create(names, in: database) }
-        let entries = try database.collections(named: names).map { collection in
+        let peer = paired ? try pairedPeer(of: database) : nil
+        var configuration = ReplicatorConfiguration(
+            collections: [CollectionConfiguration](),
+            target: try url == nil && find == nil
+                ? peer?.endpoint ?? endpoint(database, connects: connects)
+                : endpoint(database, connects: connects)
+        )
+        configuration.replicatorType = type
+        configuration.authenticator = authenticator
+        configuration.headers = try headerFields()
+        try trust.apply(to: &configuration)
+        if let peer {
+            configuration.trust(peer, identity: try Identities.identity(trust.identity ?? "anonymous"))
+        }
+        if connects, type != .push {
+            for name in try missingCollections(of: database) {
+                try database.createCollection(name: name.name, scope: name.scope)
+            }
+        }
+        configuration.collections = try collections(of: database, filter)
+        return configuration
+    }
+
+    private func collections(of database: Database, _ filter: ReplicationFilter?) throws
+        -> [CollectionConfiguration]
+    {
+        let named = try collectionsAndDatabases
+        return try database.collections(named: named.map(\.collection)).map { collection in
             var entry = CollectionConfiguration(collection: collection)
             entry.documentIDs = docIds.isEmpty ? nil : docIds.listItems
             entry.channels = channels.isEmpty ? nil : channels.listItems
@@ -295,20 +318,5 @@ struct PeerOptions: ParsableArguments {
                 }?.database
             return entry
         }
-        let peer = paired ? try pairedPeer(of: database) : nil
-        var configuration = ReplicatorConfiguration(
-            collections: entries,
-            target: try url == nil && find == nil
-                ? peer?.endpoint ?? endpoint(database, connects: connects)
-                : endpoint(database, connects: connects)
-        )
-        configuration.replicatorType = type
-        configuration.authenticator = authenticator
-        configuration.headers = try headerFields()
-        try trust.apply(to: &configuration)
-        if let peer {
-            configuration.trust(peer, identity: try Identities.identity(trust.identity ?? "anonymous"))
-        }
-        return configuration
     }
 }
