@@ -69,6 +69,7 @@ enum Main {
         keepExamplesWhole()
         do {
             try refuseDamagedArguments()
+            try SingleOptions.refuseRepeated(in: CommandLine.arguments.dropFirst())
             var command = try LoveseatCommand.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()

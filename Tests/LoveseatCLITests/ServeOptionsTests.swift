@@ -57,6 +57,24 @@ struct ServeOptionsTests {
         #expect(try folder.run(["serve", "db", "--interface", "127.0.0.1"] + options).status == 64)
     }
 
+    @Test(arguments: [
+        (["serve", "db", "--user", "ana", "--user=bob"], "--access with the rights of each"),
+        (["serve", "db", "--access", "a.json", "--access", "b.json"], "one file"),
+        (["serve", "db", "--collections", "_default", "--collections", "x.y"], "by commas"),
+        (["push", "db", "--local-db", "b", "--doc-ids", "d", "--doc-ids", "e"], "by commas"),
+    ]) func `an option of one value that is repeated is refused, and not ignored`(
+        _ arguments: [String],
+        _ advice: String
+    ) throws {
+        let outcome = try folder.run(arguments, environment: ["LOVESEAT_PASSWORD": "s3cret"])
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("can be given only once"), "\(outcome.errors)")
+        #expect(outcome.errors.contains(advice), "\(outcome.errors)")
+        // What follows "--" is not an option.
+        let value = try folder.run("get", "db", "--", "d", "--user", "--user")
+        #expect(!value.errors.contains("only once"), "\(value.errors)")
+    }
+
     @Test func `both wires are served with the rights of one file`() throws {
         try folder.write("{\"ana\": \"write\", \"*\": \"none\"}", to: "access.json")
         let (server, _) = try folder.serve(
