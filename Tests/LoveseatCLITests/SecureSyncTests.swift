@@ -25,9 +25,11 @@ struct SecureSyncTests {
         // Each mistake has its exit code and says what to do.
         let unpinned = try run("pull", "b", server.url, "--user", "ana")
         #expect(unpinned.status == 77)
-        #expect(unpinned.errors.contains(server.pin))
+        let advice = "pin it with --pin \(server.pin), or trust its authority with --ca"
+        #expect(unpinned.errors.contains(advice), "\(unpinned.errors)")
         let wrongPin = try run("pull", "b", server.url, "--pin", String(repeating: "ab", count: 32))
         #expect(wrongPin.status == 77)
+        #expect(wrongPin.errors.contains("pin that with --pin"), "\(wrongPin.errors)")
         #expect(try run("pull", "b", server.url, "--pin", "abc").status == 64)
         #expect(try run("pull", "b", server.url, "--pin", server.pin).status == 77)
         #expect(try run("pull", "b", server.url, "--self-signed", "--pin", server.pin).status == 64)
@@ -59,7 +61,16 @@ struct SecureSyncTests {
         )
         #expect(try run("pull", "b", server.url, "--ca", "ca.pem", "--identity", "kiosk").status == 0)
         #expect(try folder.run("get", "b", "d").output.contains("\"n\": 1"))
-        #expect(try run("pull", "b", server.url, "--ca", "ca.pem").status == 77)
+        let unknown = try run("pull", "b", server.url, "--ca", "ca.pem", "--json")
+        #expect(unknown.status == 77)
+        #expect(
+            unknown.errors.contains("a client certificate: show one with --identity"),
+            "\(unknown.errors)"
+        )
+        #expect(unknown.output.contains("--identity"), "\(unknown.output)")
+        let signed = try run("pull", "b", server.url, "--self-signed", "--identity", "kiosk")
+        #expect(signed.status == 77)
+        #expect(signed.errors.contains(": leave out --self-signed"), "\(signed.errors)")
         #expect(try run("identity", "import", "again", "server.pem").status == 0)
         #expect(server.interrupt() == 0)
     }

@@ -226,6 +226,7 @@ struct SyncOptions: ParsableArguments {
     private func advised(_ error: LoveseatError, _ configuration: ReplicatorConfiguration, isPaired: Bool)
         -> LoveseatError
     {
+        let error = error.namingOptions
         if error.message.hasPrefix("not replicated: ") {
             return LoveseatError(
                 error.code,

@@ -82,7 +82,7 @@ struct ProgressBar {
         var text = "\(status.activity)"
         // The error that ends it is printed last.
         if status.activity != .stopped, let error = status.error {
-            text = "\(status.activity == .offline ? "offline" : "waiting"): \(error.message)"
+            text = "\(status.activity == .offline ? "offline" : "waiting"): \(error.namingOptions.message)"
             if let wait = status.wait ?? error.retryAfter.map(Double.init) {
                 text += "; next attempt in \(Self.span(wait)), at \(Self.time(after: wait))"
             }
