@@ -14,9 +14,16 @@ extension DocumentStore {
     package var durableWriteCount: Int { durableWrites.load(ordering: .relaxed) }
 
     /// Copies everything except the blobs.
-    package func snapshot() throws -> StoreSnapshot {
+    ///
+    /// `isClosed`: whether the copy is one of a database that was closed before, which goes on with the next sequence.
+    package func snapshot(isClosed: Bool = false) throws -> StoreSnapshot {
         let snapshot = try StoreSnapshot()
-        try maintain { database in try snapshot.rows.writeWithoutTransaction { try database.backup(to: $0) } }
+        try maintain { database in
+            try snapshot.rows.writeWithoutTransaction {
+                try database.backup(to: $0)
+                if isClosed { try SequenceReserve.release($0) }
+            }
+        }
         return snapshot
     }
 

@@ -102,14 +102,15 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     // MARK: Backups
 
-    func backUp(_ oracle: EditOracle) throws -> SimulatedBackup {
+    /// `isClosed`: whether the database is closed meanwhile.
+    func backUp(_ oracle: EditOracle, isClosed: Bool = false) throws -> SimulatedBackup {
         var blobs: [BlobDigest: [UInt8]] = [:]
         for digest in try store.blobs.all() {
             let length = Int(store.blobs.length(digest) ?? 0)
             blobs[digest] = try store.blobs.read(digest, from: 0, count: length)
         }
         return SimulatedBackup(
-            store: try store.snapshot(),
+            store: try store.snapshot(isClosed: isClosed),
             blobs: blobs,
             privateUUID: privateUUID,
             mayLackTombstones: mayLackTombstones,

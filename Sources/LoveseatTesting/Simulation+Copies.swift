@@ -39,7 +39,7 @@ extension SimulationRun {
                 let users = peers.filter { !$0.isHub && !isGuest($0) && !sharesGrants($0) }
                 if users.count < 2 { return }
                 let pair = users.shuffled(using: &untidyDice).prefix(2)
-                let backup = try pair[0].backUp(oracle)
+                let backup = try pair[0].backUp(oracle, isClosed: true)
                 clock.schedule(after: delay) { [unowned self] in
                     if isQuiescing { return }
                     trace("\(pair[1].index) begins with a copy of \(pair[0].index) from \(delay) ago")
@@ -56,6 +56,12 @@ extension SimulationRun {
 
     /// Both devices sync with the same peers.
     private func join(_ first: Int, _ second: Int) throws {
+        let others = peers.filter {
+            ![first, second].contains($0.index) && $0.foreign == nil && !isGuest($0)
+        }
+        if !others.isEmpty, !edges.contains(where: { $0.source == first && $0.target != second }) {
+            edges.append(Edge(first, untidyDice.pick(others).index))
+        }
         for edge in edges where edge.source == first && edge.target != second {
             let other = Edge(second, edge.target)
             if edges.contains(other) { continue }

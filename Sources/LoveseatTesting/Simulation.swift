@@ -199,6 +199,8 @@ final class SimulationRun: @unchecked Sendable {
             small
             ? generator.int(2...min(4, simulation.maximumPeers)) : generator.int(2...simulation.maximumPeers)
         if simulation.wire != nil { report.peers = min(report.peers, 4) }
+        // Twins have a peer in common.
+        if worlds.contains(.twins) { report.peers = max(report.peers, 3) }
         if !worlds.isDisjoint(with: [.thousands, .bodies, .largeConflicts]) {
             report.peers = min(report.peers, 3)
         }
