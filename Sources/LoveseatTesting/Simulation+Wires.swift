@@ -9,7 +9,8 @@ extension SimulationRun {
 
     func drawWires() {
         if simulation.wire == nil { return }
-        foreignEdges = Set(edges.filter { _ in wireDice.chance(0.7) })
+        // A hub speaks Couchbase's protocol only: over another wire, it would be one more Loveseat.
+        foreignEdges = Set(edges.filter { wireDice.chance(0.7) && !peers[$0.target].isHub })
         trace("other wire: \(edges.filter { foreignEdges.contains($0) }.map { "\($0.source)>\($0.target)" })")
     }
 
