@@ -145,6 +145,13 @@ import Testing
 
     // MARK: Beside large requests
 
+    /// How many requests are not answered.
+    private final class Remaining: Sendable {
+        let count: Mutex<Int>
+
+        init(_ count: Int) { self.count = Mutex(count) }
+    }
+
     /// The longest time that a small write and read took beside requests.
     private func longest(beside count: Int, of request: @escaping @Sendable (RawClient) throws -> Int)
         async throws -> Duration
@@ -152,11 +159,11 @@ import Testing
         let served = try await ServedDatabase()
         _ = try await served.call("PUT", "/main/d", ["n": 1])
         let client = served.client
-        let left = Mutex(count)
+        let left = Remaining(count)
         return try await withThrowingTaskGroup(of: Int?.self, returning: Duration.self) { group in
             for _ in 0..<count {
                 group.addTask {
-                    defer { left.withLock { $0 -= 1 } }
+                    defer { left.count.withLock { $0 -= 1 } }
                     return try await offPool { try request(client) }
                 }
             }
@@ -167,7 +174,7 @@ import Testing
                 #expect(try await served.call("PUT", "/main/small\(number)", ["n": 1]).status == 201)
                 #expect(try await served.call("GET", "/main/d").status == 200)
                 longest = max(longest, .now - start)
-            } while left.withLock { $0 > 0 }
+            } while left.count.withLock { $0 > 0 }
             for try await status in group { #expect([200, 201].contains(status)) }
             await served.listener.stop()
             return longest
