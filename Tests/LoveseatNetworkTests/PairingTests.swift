@@ -111,6 +111,67 @@ struct PairingTests {
         await listener.stop()
     }
 
+    @Test(arguments: [false, true])
+    func `a request for a database that is not served does not use up the code`(_ usesDigits: Bool)
+        async throws
+    {
+        let listener = try await serve(try identity("kiosk"))
+        let (shown, events) = try authenticator.makeCode(for: listener)
+        let url = try #require(listener.urls?.first)
+        let wrong = url.deletingLastPathComponent().appending(path: "fra")
+        func code(_ url: URL) throws -> PairingCode {
+            usesDigits
+                ? try PairingCode(digits: shown.digits ?? "", url: url)
+                : try PairingCode(
+                    text: shown.text.replacing(
+                        try #require(listener.urls?.first).absoluteString,
+                        with: url.absoluteString
+                    )
+                )
+        }
+        let phone = try identity("phone")
+        // More often than guesses are allowed.
+        for _ in 0..<6 { #expect(await error(try code(wrong), as: phone) == .httpNotFound) }
+        #expect(try far.pairedPeers().isEmpty)
+        #expect(try near.pairedPeers().isEmpty)
+        #expect(await error(try code(url), as: phone) == nil)
+        var joined: [String] = []
+        for await case .paired(let peer) in events { joined.append(peer.fingerprint) }
+        #expect(joined == [phone.certs[0].fingerprint])
+        await listener.stop()
+    }
+
+    @Test func `a pairing of a client that finds no free place is reported`() async throws {
+        let (guest, phone, kiosk) = (try identity("guest"), try identity("phone"), try identity("kiosk"))
+        var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
+        configuration.networkInterface = "127.0.0.1"
+        configuration.handshakeSeconds = 600
+        configuration.tlsIdentity = kiosk
+        configuration.authenticator = authenticator
+        configuration.maximumConnections = 1
+        let listener = URLEndpointListener(configuration)
+        try await listener.start()
+        try far.addPairedPeer(PairedPeer(name: "guest", fingerprint: guest.certs[0].fingerprint, urls: []))
+        var syncing = ReplicatorConfiguration(
+            collections: [try near.defaultCollection()],
+            target: URLEndpoint(url: try #require(listener.urls?.first))
+        )
+        let fingerprint = kiosk.certs[0].fingerprint
+        syncing.trust(PairedPeer(name: "kiosk", fingerprint: fingerprint, urls: []), identity: guest)
+        syncing.continuous = true
+        let replicator = Replicator(syncing)
+        replicator.start()
+        for await status in replicator.statuses where status.activity == .idle { break }
+        let (code, events) = try authenticator.makeCode(for: listener)
+        #expect(await error(code, as: phone) == .init(10_503))
+        var joined: [String] = []
+        for await case .paired(let peer) in events { joined.append(peer.fingerprint) }
+        #expect(joined == [phone.certs[0].fingerprint])
+        replicator.stop()
+        _ = await replicator.waitUntilStopped()
+        await listener.stop()
+    }
+
     @Test func `a listener in the middle cannot pass a proof on`() async throws {
         // Eve has the text of the code but not the kiosk's key: the pin keeps the phone from talking to her.
         let listener = try await serve(try identity("kiosk"))

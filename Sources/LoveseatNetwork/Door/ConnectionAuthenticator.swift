@@ -33,12 +33,14 @@ package final class ConnectionAuthenticator: Sendable {
     }
 
     /// Authenticates a request. `shown`: the result of the TLS handshake; nil without TLS. `run`: the pairing that the connection
-    /// has begun.
+    /// has begun. `mayPair`: whether a client that pairs asks for a WebSocket of a database that is served; otherwise it does not use
+    /// up the code.
     package func answer(
         _ headers: HTTPHeaders,
         address: String,
         shown: ShownCertificates.Outcome?,
-        run: ListenerPairingAuthenticator.Run?
+        run: ListenerPairingAuthenticator.Run?,
+        mayPair: Bool = true
     ) async throws(HTTPRefusal) -> Answer {
         let certificates = shown?.certificates ?? []
         guard let authenticator else {
@@ -60,7 +62,7 @@ package final class ConnectionAuthenticator: Sendable {
         if let pairing = authenticator as? ListenerPairingAuthenticator,
             let header = authorization.flatMap({ PairingHeader($0) })
         {
-            return try await pair(pairing, header, client, run)
+            return try await pair(pairing, header, client, run, mayPair: mayPair)
         }
         guard run == nil else { throw .unauthorized }
         // A client without credentials does not guess, and an app's own authenticator may recognise its address.
@@ -85,7 +87,7 @@ package final class ConnectionAuthenticator: Sendable {
         try await throttled(address, user: user, attempt)
     }
 
-    /// Called when a client has been sent the response that admits it.
+    /// Called when a client that was admitted has been sent its response, or is gone.
     func answered(_ peer: PeerIdentity) {
         (authenticator as? ListenerPairingAuthenticator)?.answered(peer.certificates)
     }
@@ -98,7 +100,8 @@ package final class ConnectionAuthenticator: Sendable {
         _ pairing: ListenerPairingAuthenticator,
         _ header: PairingHeader,
         _ client: ConnectingClient,
-        _ run: ListenerPairingAuthenticator.Run?
+        _ run: ListenerPairingAuthenticator.Run?,
+        mayPair: Bool
     ) async throws(HTTPRefusal) -> Answer {
         guard let run else {
             let run = try await throttled(client.address, user: "", counts: false) {
@@ -106,7 +109,9 @@ package final class ConnectionAuthenticator: Sendable {
             }
             return .challenged(run)
         }
-        let peer = try await throttled(client.address, user: "") { pairing.complete(run, header) }
+        let peer = try await throttled(client.address, user: "") {
+            pairing.complete(run, header, usesCode: mayPair)
+        }
         return .admitted(peer)
     }
 

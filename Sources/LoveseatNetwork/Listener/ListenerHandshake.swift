@@ -115,7 +115,8 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         refuse(HTTPRefusal(status: .badRequest, reason: "this is not an HTTP request"), context)
     }
 
-    /// Authenticates first: a client that is not admitted must not learn which databases exist.
+    /// Authenticates first: a client that is not admitted must not learn which databases exist. A pairing of a client that asks for
+    /// another database does not use up the code.
     private func answer(
         _ head: HTTPRequestHead,
         _ run: ListenerPairingAuthenticator.Run?,
@@ -124,6 +125,9 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         let answer = context.eventLoop.makePromise(
             of: Result<ConnectionAuthenticator.Answer, HTTPRefusal>.self
         )
+        // Only a client that has proved itself learns the result.
+        let acceptance = Result { () throws(HTTPRefusal) in try validator.validate(head) }
+        let mayPair = if case .success(.webSocket) = acceptance { true } else { false }
         let shown = shown?.outcome
         let address = PeerAddress(context.remoteAddress).text
         Task(executorPreference: BlockingThreads.handshakes) { [authenticator] in
@@ -134,7 +138,8 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
                             head.headers,
                             address: address,
                             shown: shown,
-                            run: run
+                            run: run,
+                            mayPair: mayPair
                         )
                     )
                 )
@@ -142,21 +147,34 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         }
         answer.futureResult.assumeIsolated().whenSuccess { result in
             // The client may go away, or break the rules of HTTP, while the authenticator is asked.
-            guard context.channel.isActive, !self.stage.isAnswered else { return }
+            guard context.channel.isActive, !self.stage.isAnswered else {
+                return self.reportPairing(try? result.get(), run)
+            }
             do throws(HTTPRefusal) {
                 switch try result.get() {
                 case .challenged(let run): self.challenge(run, context)
                 case .admitted(let peer):
                     self.stage = .answered
-                    let acceptance = try self.validator.validate(head)
+                    let acceptance = try acceptance.get()
                     if case .webSocket = acceptance { try self.limit.add(context.channel) }
                     self.admit(acceptance, peer, isPaired: run != nil, context)
                 }
             } catch {
                 self.stage = .answered
                 self.refuse(error, context)
+                self.reportPairing(try? result.get(), run)
             }
         }
+    }
+
+    /// Reports the pairing of a client that is trusted from now on, although it does not get a WebSocket.
+    private func reportPairing(
+        _ answer: ConnectionAuthenticator.Answer?,
+        _ run: ListenerPairingAuthenticator.Run?
+    ) {
+        // Nobody else pairs, and a client whose proof is not right is not trusted.
+        guard run != nil, case .admitted(let peer) = answer else { return }
+        authenticator.answered(peer)
     }
 
     /// Sends the listener's proof, and waits for the client's on the same connection.
@@ -209,7 +227,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         let response = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
         context.write(wrapOutboundOut(.head(response)), promise: nil)
         let authenticator = authenticator
-        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenSuccess { authenticator.answered(peer) }
+        context.writeAndFlush(wrapOutboundOut(.end(nil))).whenComplete { _ in authenticator.answered(peer) }
         do {
             let channel = try WebSocketChannel.install(on: context.channel, webSocket)
             endHTTP()

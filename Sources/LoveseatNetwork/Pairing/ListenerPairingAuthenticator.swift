@@ -213,9 +213,15 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     }
 
     /// Ends an exchange with the client's proof; returns the peer if the proof is right.
-    package func complete(_ run: Run, _ header: PairingHeader) -> PeerIdentity? {
+    ///
+    /// `usesCode`: whether the request is valid apart from that. Otherwise nothing is stored, and the code stays valid: the client
+    /// is told what is wrong with its request, and may try again.
+    package func complete(_ run: Run, _ header: PairingHeader, usesCode: Bool = true) -> PeerIdentity? {
         guard run.responder.accepts(header), let leaf = run.client.certificates.first else { return nil }
         guard run.end(isGuess: false) else { return nil }
+        if !usesCode {
+            return PeerIdentity(certificates: run.client.certificates, address: run.client.address)
+        }
         // Without them, a name that was given to the peer earlier would be lost.
         guard let peers = pairedPeers() else { return nil }
         let known = peers.first { $0.fingerprint == leaf.fingerprint && $0.isNameGiven }
@@ -244,7 +250,7 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         )
     }
 
-    /// Called when a client has been sent the response that admits it. Only then is the pairing reported to the app, which may stop the
+    /// Called when a client has been sent its response, or is gone. Only then is the pairing reported to the app, which may stop the
     /// listener.
     func answered(_ certificates: [TLSCertificate]) {
         let used = state.withLockedValue { state -> (PairedPeer, FeedBuffer<PairingEvent>)? in
