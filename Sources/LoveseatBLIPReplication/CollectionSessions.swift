@@ -13,6 +13,8 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
     private(set) var unnoted: [Int] = []
     /// The sum of the counts of all collections.
     private(set) var total = Counts()
+    /// Why the peer takes nothing, once it has refused to and the session pulls as well.
+    var pushRefusal: LoveseatError?
     /// The place of each collection.
     private(set) var positions: [CollectionName: Int] = [:]
 

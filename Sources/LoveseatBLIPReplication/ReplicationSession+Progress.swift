@@ -51,7 +51,8 @@ extension ReplicationSession {
         if !goesOn { return }
         let busy = collections.total.busy > 0
         guard let plan else { return report(isBusy: busy) }
-        let isEnding = phase == .stopping || (!busy && !plan.isContinuous)
+        let refusal = phase == .stopping ? nil : collections.pushRefusal
+        let isEnding = phase == .stopping || (!busy && (!plan.isContinuous || refusal != nil))
         let isNow = !busy || isEnding
         if isNow { collections.resumeNotes() } else { collections.deferNotes() }
         forTouched { session, index in
@@ -67,7 +68,9 @@ extension ReplicationSession {
         if let failure = effects.failure { return fail(failure) }
         let isUnsaved = isNow && collections.total.unsaved > 0
         report(isBusy: busy || isUnsaved)
-        if isEnding, !isUnsaved { close(1000, "") }
+        if !isEnding || isUnsaved { return }
+        // Everything that the peer gives is pulled by now.
+        if let refusal { fail(refusal) } else { close(1000, "") }
     }
 
     private func needsCheckpoint(_ index: Int) -> Bool {

@@ -110,8 +110,21 @@ struct ServeOptionsTests {
         let pull = try folder.run("pull", "db", server.url)
         #expect(pull.status != 0)
         #expect(pull.errors.contains("push-only"))
+        #expect(pull.errors.contains("use `loveseat push`"))
         #expect(server.interrupt() == 0)
         #expect(try folder.run("ls", "drop").lines == ["d"])
+    }
+
+    @Test func `a sync with a read-only database pulls what is there, and then says to use pull`() throws {
+        try folder.run("create", "source")
+        try folder.run("put", "source", "theirs", "{}")
+        let server = try folder.serve("source", "--read-only")
+        let sync = try folder.run("sync", "db", server.url)
+        #expect(sync.status == 77)
+        #expect(sync.errors.contains("use `loveseat pull`"))
+        #expect(try folder.run("ls", "db").lines == ["d", "theirs"])
+        #expect(server.interrupt() == 0)
+        #expect(try folder.run("ls", "source").lines == ["theirs"])
     }
 
     @Test func `a name that Couchbase Lite refuses has a proposal, and another name may be served`() throws {

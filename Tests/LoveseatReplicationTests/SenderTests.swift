@@ -60,6 +60,41 @@ struct SenderTests {
         #expect(peer.line.failure == nil)
     }
 
+    @Test(arguments: [false, true])
+    func `a push that the peer refuses as a whole ends the session when the pull is done`(
+        _ isContinuous: Bool
+    ) throws {
+        let peer = try Conversation(
+            active: {
+                ($0.pushes, $0.pulls, $0.isContinuous) = (true, true, isContinuous)
+            },
+            documents: ["a"]
+        )
+        try peer.begin()
+        try peer.refuse(try peer.take("proposeChanges"), 403)
+        #expect(peer.line.failure == nil)
+        try peer.answer(try peer.take("subChanges"))
+        try peer.say("changes", [:], #"[[1,"b","1-aa"]]"#)
+        try peer.say("rev", ["id": "b", "rev": "1-aa", "sequence": "1"], #"{"c":1}"#)
+        #expect(peer.line.failure == nil)
+        try peer.say("changes", [:], "null")
+        try peer.keepCheckpoints()
+        #expect(try peer.record("b") != nil)
+        #expect(peer.line.failure?.code == .httpForbidden)
+        #expect(!peer.has("proposeChanges"))
+        #expect(peer.documentErrors.isEmpty)
+        // The next run offers the document again, and does not pull the other one again.
+        let checkpoint = try JSONElement(#require(try peer.checkpoint()))
+        #expect(checkpoint["remote"]?.int == 1)
+    }
+
+    @Test func `a push alone that the peer refuses as a whole ends the session at once`() throws {
+        let peer = try Conversation(active: { $0.pushes = true }, documents: ["a"])
+        try peer.begin()
+        try peer.refuse(try peer.take("proposeChanges"), 403)
+        #expect(peer.line.failure?.code == .httpForbidden)
+    }
+
     @Test func `the sender refuses a peer that wants to end what it never subscribed to, and goes on`() throws
     {
         let peer = try Conversation(

@@ -33,8 +33,10 @@ struct PushSession {
     var peer: PushTarget
     var unflushedMarks: [SyncedRevision] = []
     var progress = DirectionProgress()
-    /// The peer's reason to refuse the whole push.
+    /// The peer's reason to refuse the whole push, which ends the session.
     var failure: LoveseatError?
+    /// The same, of a session that also pulls: it pulls what there is, and ends with this error afterwards.
+    private(set) var refusal: LoveseatError?
 
     init(
         _ replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements,
@@ -69,7 +71,8 @@ struct PushSession {
 
     /// The same, except for documents that were forbidden once.
     private var isThrough: Bool {
-        !feed.hasMore && lists.isEmpty && waiting.isEmpty && queue.isEmpty && sent.isEmpty
+        let isOffered = refusal != nil || (!feed.hasMore && waiting.isEmpty)
+        return isOffered && lists.isEmpty && queue.isEmpty && sent.isEmpty
     }
 
     // MARK: The feed
@@ -95,10 +98,10 @@ struct PushSession {
 
     private var listLimit: Int { feed.backlog == .isAnnounced ? 1 : tuning.listsInFlight }
 
-    private var canOffer: Bool { !waiting.isEmpty && lists.count < listLimit }
+    private var canOffer: Bool { refusal == nil && !waiting.isEmpty && lists.count < listLimit }
 
     private var canRead: Bool {
-        feed.hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
+        refusal == nil && feed.hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
             && waiting.count < tuning.revisionsQueued
             && (isProposing || feed.backlog != .isRead(toItsEnd: true))
     }
@@ -232,9 +235,19 @@ struct PushSession {
                 }
             }
         } catch {
-            failure = LoveseatError(reply: error, "offering changes")
+            refused(list, LoveseatError(reply: error, "offering changes"))
         }
         sayCaughtUp(&effects)
+    }
+
+    /// The peer refused a list as a whole.
+    private mutating func refused(_ list: [Outgoing], _ error: LoveseatError) {
+        guard pulls, error.code == .httpForbidden else { return failure = error }
+        refusal = refusal ?? error
+        for document in list {
+            progress.finish(document.change.bodySize, isDocument: false)
+            leave(document, as: .failed)
+        }
     }
 
     private mutating func proposalAnswered(

@@ -262,6 +262,9 @@ struct SyncOptions: ParsableArguments {
         if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {
             return LoveseatError(error.code, "\(error.message) with --as-this-user")
         }
+        if error.code == .httpForbidden, let hint = Self.oneWayHint(error.message) {
+            return LoveseatError(error.code, "\(error.message); \(hint)")
+        }
         guard error.code == .init(10400) else { return error }
         if peer.collections.isEmpty, error.message.contains("default collection is not configured") {
             return LoveseatError(
@@ -274,6 +277,16 @@ struct SyncOptions: ParsableArguments {
             .invalidParameter,
             "\(error.message): a gateway accepts --doc-ids only without --continuous; leave out one of them"
         )
+    }
+
+    /// The command for a peer that only sends or only takes documents, by the words of its refusal.
+    private static func oneWayHint(_ message: String) -> String? {
+        let onlySends = ["pull-only replicator", "listener is read-only"]
+        if onlySends.contains(where: message.contains) {
+            return "the peer only sends documents: use `loveseat pull`"
+        }
+        guard message.contains("from a push-only replicator") else { return nil }
+        return "the peer only takes documents: use `loveseat push`"
     }
 
     private struct Counts {
