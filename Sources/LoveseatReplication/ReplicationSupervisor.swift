@@ -120,7 +120,7 @@ package final class ReplicationSupervisor: Sendable {
                 return nil
             }
             guard let wait = retry.wait(after: failure) else { return failure }
-            let seconds = RetryPolicy.spread(wait, after: failure, random: runtime.spread())
+            let seconds = retry.spread(wait, after: failure, random: runtime.spread())
             steps.report(.waiting(failure, seconds: seconds))
             if await waitToRetry(seconds, steps) { retry.connected() }
         }

@@ -43,10 +43,12 @@ package struct RetryPolicy: Hashable, Sendable {
         return min(max(1 << min(retries, 16), error.retryAfter ?? 0), maxWait)
     }
 
-    /// Spreads the waits of many clients of one server that went away, by up to a fifth. `random` is from -1 to 1. A wait that the
-    /// server asked for only gets longer.
-    package static func spread(_ seconds: UInt, after error: LoveseatError, random: Double) -> Double {
+    /// Spreads the waits of many clients of one server that went away, by up to a fifth, but not beyond the longest wait. `random` is
+    /// from -1 to 1. A wait that the server asked for only gets longer.
+    package func spread(_ seconds: UInt, after error: LoveseatError, random: Double) -> Double {
         let isAsked = error.retryAfter.map { $0 >= seconds } ?? false
-        return Double(seconds) * (1 + 0.2 * (isAsked ? abs(random) : random))
+        let shortest = Double(seconds) * (isAsked ? 1 : 0.8)
+        let longest = min(Double(seconds) * 1.2, Double(max(maxWait, seconds)))
+        return shortest + (longest - shortest) * (isAsked ? abs(random) : (random + 1) / 2)
     }
 }

@@ -25,6 +25,14 @@ struct WaitTests {
         #expect(!quiet.errors.contains("next attempt"), "\(quiet.errors)")
     }
 
+    @Test func `no maximum of attempts, or 0, is one attempt of a single pass`() throws {
+        for options in [[], ["--max-attempts", "0"]] {
+            let outcome = try folder.run(["sync", "db", "ws://127.0.0.1:1/db", "--max-wait", "1"] + options)
+            #expect(outcome.status == 69)
+            #expect(!outcome.errors.contains("next attempt"), "\(outcome.errors)")
+        }
+    }
+
     @Test func `a wait for a server that refuses with 429 and names no time says so, too`() throws {
         let server = try SilentServer()
         let url = "ws://127.0.0.1:\(server.port)/db"

@@ -177,13 +177,19 @@ struct CookieTests {
         #expect(CookieDate.delay("soon", now: 50) == nil)
     }
 
-    @Test func `waits are spread by a fifth, so that many clients do not come back at once`() {
+    @Test
+    func `waits are spread by a fifth up to the maximum, so that many clients do not come back at once`() {
         var error = LoveseatError(.init(10_503), "")
-        #expect(RetryPolicy.spread(10, after: error, random: -1) == 8)
-        #expect(RetryPolicy.spread(10, after: error, random: 0) == 10)
-        #expect(RetryPolicy.spread(10, after: error, random: 1) == 12)
-        error.retryAfter = 10
-        #expect(RetryPolicy.spread(10, after: error, random: -1) == 12)
+        let policy = RetryPolicy(isContinuous: true, maxWait: 11)
+        #expect(policy.spread(11, after: error, random: -1) == 8.8)
+        #expect(policy.spread(11, after: error, random: 1) == 11)
+        #expect(policy.spread(5, after: error, random: -1) == 4)
+        #expect(policy.spread(5, after: error, random: 0) == 5)
+        #expect(policy.spread(5, after: error, random: 1) == 6)
+        error.retryAfter = 11
+        #expect(policy.spread(11, after: error, random: -1) == 11)
+        error.retryAfter = 5
+        #expect(policy.spread(5, after: error, random: -1) == 6)
     }
 
     @Test(arguments: ["HTTP/1.1 101 Yes\r\nConnection: Upgr", "HTTP/1.1 101", "H"])

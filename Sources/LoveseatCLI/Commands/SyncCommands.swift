@@ -42,9 +42,11 @@ struct SyncOptions: ParsableArguments {
     var reset = false
     @Flag(help: "Compare all documents again, and offer them all to the peer.")
     var resetMarks = false
-    @Option(help: "The maximum number of attempts to connect. The default is 1, with --continuous no limit.")
+    @Option(
+        help: "The maximum number of attempts to connect. 0 is the default: 1, with --continuous no limit."
+    )
     var maxAttempts: UInt?
-    @Option(help: "The maximum wait between two attempts, in seconds.")
+    @Option(help: "The maximum wait between two attempts, in seconds; 0 for the default.")
     var maxWait = ReplicatorConfiguration.defaultMaxAttemptsWaitTime
     @Option(help: "How long the connection may be idle, in seconds, before a ping checks the peer.")
     var heartbeat = ReplicatorConfiguration.defaultHeartbeat
@@ -90,7 +92,8 @@ struct SyncOptions: ParsableArguments {
         configuration.purgesUnpushedEdits = purgeUnpushedEdits
         configuration.enableDeltaSync = delta
         // A user who types a command should see at once that the peer cannot be reached.
-        configuration.maxAttempts = maxAttempts ?? (continuous ? 0 : 1)
+        let attempts = maxAttempts ?? 0
+        configuration.maxAttempts = attempts == 0 && !continuous ? 1 : attempts
         return configuration
     }
 
