@@ -36,6 +36,8 @@ struct CouchDBTransferTests {
             imported.lines == [#"{"documents":2,"replaced":0,"unchanged":0}"#],
             "\(imported.errors)"
         )
+        let again = try folder.run("import", "db", "--from-couchdb", "dump", "--json", "-c", "some.trips")
+        #expect(again.lines == [#"{"documents":2,"replaced":0,"unchanged":2}"#], "\(again.errors)")
         #expect(try folder.run("ls", "db", "-c", "some.trips").lines.count == 1)
         let content = try folder.run("blob", "get", "db", "photo", "hello.txt", "-c", "some.trips")
         #expect(content.output == "hello")

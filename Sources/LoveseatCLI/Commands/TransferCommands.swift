@@ -181,7 +181,8 @@ struct Import: AsyncParsableCommand {
                 "loveseat: left out: \(importer.absentCount.counted("row")) of documents that were asked for, and did not exist"
             )
         }
-        try report(Counts(documents: importer.count), kept, failure: result.failure)
+        let counts = Counts(documents: importer.count, unchanged: importer.unchangedCount)
+        try report(counts, kept, failure: result.failure)
     }
 
     private func importDocuments(_ source: DocumentSource) throws {

@@ -37,6 +37,8 @@ package struct DumpImporter {
     private var number = 0
     /// The number of saved documents, deleted ones included.
     package private(set) var count = 0
+    /// The number of those whose revisions were there already.
+    package private(set) var unchangedCount = 0
     /// The rows of documents that were asked for by their IDs, and did not exist.
     package private(set) var absentCount = 0
 
@@ -192,8 +194,9 @@ package struct DumpImporter {
         let batch = waiting
         (waiting, waitingBytes) = ([], 0)
         defer { withExtendedLifetime(batch) {} }
-        try store.write { transaction in
+        unchangedCount += try store.write { transaction in
             let documents = batch.map(\.1.document)
+            let start = transaction.newestSequence(collection.handle)
             let results =
                 documents.contains(where: \.history.isEmpty)
                 ? documents.map { document in
@@ -209,6 +212,9 @@ package struct DumpImporter {
             for ((place, _), result) in zip(batch, results) {
                 do { _ = try result.get() } catch { throw located(error, place) }
             }
+            // A document that changes gets a new sequence, once for all of its revisions.
+            let changed = transaction.newestSequence(collection.handle) - start
+            return max(0, Set(documents.map { ExactText($0.id) }).count - Int(clamping: changed))
         }
         count += batch.count
     }
