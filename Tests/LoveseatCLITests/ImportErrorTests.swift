@@ -45,6 +45,24 @@ struct ImportErrorTests {
         #expect(made.errors.contains("created the database db"), "\(made.errors)")
     }
 
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `an atomic import that is interrupted leaves nothing of a new database`(_ signal: Int32) throws {
+        try folder.write((0..<500_000).map { "{\"_id\":\"d\($0)\"}\n" }.joined(), to: "in.jsonl")
+        let (process, output, errors) = try folder.start(["import", "new", "in.jsonl", "--atomic", "--json"])
+        // The first line of the progress comes with the first document.
+        let begun = try errors.text { $0.contains("importing") }
+        #expect(begun.contains("importing"))
+        kill(process.processIdentifier, signal)
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let rest = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 128 + signal)
+        #expect(try JSONValue(parsing: text)["exitCode"]?.int == 128 + Int(signal))
+        #expect(rest.contains("interrupted; nothing was saved"), "\(rest)")
+        #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/new.loveseat"))
+    }
+
     @Test(arguments: [[], ["--atomic"]])
     func `a failed import leaves no empty collection that it has created`(_ options: [String]) throws {
         try folder.run("create", "db", "--collections", "old.one")

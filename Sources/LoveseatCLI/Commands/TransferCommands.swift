@@ -115,7 +115,11 @@ struct Import: AsyncParsableCommand {
         let error = failure.error as? LoveseatError
         var value = failure.counts.json
         value["error"] = .string(error?.message ?? LoveseatCommand.message(for: failure.error))
-        let code = error?.exitCode ?? LoveseatCommand.exitCode(for: failure.error).rawValue
+        var code = error?.exitCode ?? LoveseatCommand.exitCode(for: failure.error).rawValue
+        if let interrupted = failure.error as? Interrupted {
+            value["error"] = "interrupted"
+            code = 128 + interrupted.signal
+        }
         value["exitCode"] = JSONValue(Int(code))
         return value
     }
@@ -163,11 +167,13 @@ struct Import: AsyncParsableCommand {
 
     private func importDump(_ path: String) throws {
         let source = try FileSource(path)
+        Self.catchInterrupts(ofFile: source.share != nil)
         let (database, collection, created) = try options.createInSilence()
         var importer = try DumpImporter(collection: collection, name: source.name)
         var line = ProgressLine()
         let result = Result {
             try source.forEachPiece {
+                try Self.checkInterrupt()
                 try importer.receive($0)
                 line.show { importer.count == 0 ? nil : Self.text(importer.count, source.share) }
             }
@@ -185,7 +191,16 @@ struct Import: AsyncParsableCommand {
         try report(counts, kept, failure: result.failure)
     }
 
+    /// An import of a file ends at a signal like one that fails. One of a terminal or a pipe may wait for its next line without end,
+    /// so a signal ends the process.
+    private static func catchInterrupts(ofFile isFile: Bool) { if isFile { Signals.begin() } }
+
+    private static func checkInterrupt() throws {
+        if let signal = Signals.interruption { throw Interrupted(signal: signal) }
+    }
+
     private func importDocuments(_ source: DocumentSource) throws {
+        Self.catchInterrupts(ofFile: source.share != nil)
         let (database, collection, created) = try options.createInSilence()
         var importer = Importer(database: database, collection: collection, idField: idField)
         let result = Result {
@@ -243,11 +258,10 @@ struct Import: AsyncParsableCommand {
         let (count, unchanged, replaced) = (counts.documents, counts.unchanged, counts.replaced)
         // A new database is removed again if nothing was saved.
         if let created, failure == nil || count > 0 || !created.isDatabase { Output.notice(created.news) }
+        let saved = "\(count.counted("document")) before it \(count == 1 ? "was" : "were") saved"
+        let outcome = count == 0 ? "nothing was saved" : saved
+        if failure is Interrupted { Output.remark("loveseat: interrupted; \(outcome)") }
         if let error = failure as? LoveseatError {
-            let outcome =
-                count == 0
-                ? "nothing was saved"
-                : "\(count.counted("document")) before it \(count == 1 ? "was" : "were") saved"
             let message = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             throw Failure(error: LoveseatError(error.code, "\(message); \(outcome)"), counts: counts)
         }
@@ -268,6 +282,7 @@ struct Import: AsyncParsableCommand {
         var shown = 0
         do {
             try source.forEach {
+                try checkInterrupt()
                 try importer.add($0)
                 // The line is updated only when the number has changed, so that the clock is not read for each document.
                 if importer.readCount == shown { return }
@@ -285,115 +300,5 @@ struct Import: AsyncParsableCommand {
 
     private static func text(_ count: Int, _ share: Double?) -> String {
         "importing · \(count.counted("document"))" + (share.map { ", \(Int($0 * 100)) % of the file" } ?? "")
-    }
-}
-
-struct Export: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Print all documents as JSON lines, in order of their IDs.",
-        discussion: """
-            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. The content \
-            of a blob is in lines before the first document that refers to it: its digest as "_blob", and up to 192 kB as \
-            "content", in Base64. "_expires" is when it is purged, in milliseconds since 1970; "_peer" marks what `save` refuses, and only a \
-            peer can give a document. Lines with "_index" are indexes. Equal databases give equal text, which `import` reads.
-
-            Deleted documents, conflicts and histories are left out unless --revisions is used: each document then has its whole \
-            revision tree, and an imported copy replicates with the peers of this database as it does itself, without \
-            conflicts. Checkpoints, local documents and what was purged are never exported.
-
-            With --to-couchdb nothing is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
-            CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
-            name.scope.collection.
-
-            EXAMPLE
-              loveseat export trips --to-couchdb https://couch.example.org/trips \\
-                --create-target --user ana
-            """
-    )
-
-    @OptionGroup var argument: DatabaseArgument
-    @Option(name: [.short, .long], help: "Only this collection.")
-    var collection: String?
-    @Flag(
-        help:
-            "Leave out the content of blobs. Documents that refer to blobs can then be read, but not imported."
-    )
-    var noBlobs = false
-    @Flag(help: "Print deleted documents, conflicts and histories, too.")
-    var revisions = false
-    @Option(
-        name: .customLong("to-couchdb"),
-        help: ArgumentHelp("Push everything to a CouchDB database, instead of printing it.", valueName: "URL")
-    )
-    var couchDB: String?
-    @Flag(help: "With --to-couchdb, create the database if it does not exist.")
-    var createTarget = false
-    @OptionGroup(title: "CouchDB") var login: CouchDBLogin
-
-    func validate() throws {
-        guard let couchDB else {
-            guard login.isEmpty, !createTarget else {
-                throw ValidationError("--create-target and options for logging in need --to-couchdb.")
-            }
-            return
-        }
-        guard CouchDBLogin.isURL(couchDB) else {
-            throw ValidationError("--to-couchdb needs a URL that begins with http:// or https://.")
-        }
-        guard !noBlobs, !revisions else {
-            throw ValidationError("--no-blobs and --revisions are not for --to-couchdb.")
-        }
-    }
-
-    func run() async throws {
-        if let couchDB {
-            var sync = try login.options(argument.database, couchDB)
-            sync.peer.createTarget = createTarget
-            sync.peer.collections = collection ?? ""
-            return try await sync.run(.push)
-        }
-        let database = try argument.read()
-        let collections = try database.collections(named: collection.map { [try $0.collectionName] } ?? [])
-        var exporter = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
-            try Output.standard.stored($0)
-        }
-        for collection in collections { try exporter.export(collection) }
-        for (document, reasons) in exporter.incomplete {
-            Output.remark("loveseat: \(document): \(reasons.joined(separator: ", "))")
-        }
-        for (document, reason) in exporter.damaged { Output.remark("loveseat: \(document): \(reason)") }
-        let leftOut = [
-            exporter.deletedCount > 0 ? exporter.deletedCount.counted("deleted document") : nil,
-            exporter.conflictCount > 0
-                ? "the other versions of " + exporter.conflictCount.counted("document") + " with conflicts"
-                : nil,
-        ].compactMap(\.self)
-        if !leftOut.isEmpty {
-            Output.notice(
-                "loveseat: left out: \(leftOut.joined(separator: ", ")) (--revisions exports them, too)"
-            )
-        }
-        try await database.close()
-        try Self.requireWhole(exporter)
-    }
-
-    private static func requireWhole(_ exporter: Exporter) throws {
-        var problems: [String] = []
-        if !exporter.incomplete.isEmpty {
-            let count = exporter.incomplete.count
-            problems.append(
-                "\(count.counted("document")) \(count == 1 ? "refers" : "refer") to blobs that are missing or damaged, which are left out"
-            )
-        }
-        if !exporter.damaged.isEmpty {
-            problems.append(
-                "\(exporter.damaged.count.counted("document")) cannot be read, and \(exporter.damaged.count == 1 ? "is" : "are") left out"
-            )
-        }
-        if problems.isEmpty { return }
-        throw LoveseatError(
-            .corruptData,
-            "\(problems.joined(separator: "; ")): all else was printed, and `import` accepts it"
-        )
     }
 }

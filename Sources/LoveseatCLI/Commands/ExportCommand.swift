@@ -1,0 +1,114 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+import LoveseatCouchDB
+
+struct Export: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Print all documents as JSON lines, in order of their IDs.",
+        discussion: """
+            Each line is a document with its ID as "_id", and "_collection" if that is not the default one. The content \
+            of a blob is in lines before the first document that refers to it: its digest as "_blob", and up to 192 kB as \
+            "content", in Base64. "_expires" is when it is purged, in milliseconds since 1970; "_peer" marks what `save` refuses, and only a \
+            peer can give a document. Lines with "_index" are indexes. Equal databases give equal text, which `import` reads.
+
+            Deleted documents, conflicts and histories are left out unless --revisions is used: each document then has its whole \
+            revision tree, and an imported copy replicates with the peers of this database as it does itself, without \
+            conflicts. Checkpoints, local documents and what was purged are never exported.
+
+            With --to-couchdb nothing is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
+            CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
+            name.scope.collection.
+
+            EXAMPLE
+              loveseat export trips --to-couchdb https://couch.example.org/trips \\
+                --create-target --user ana
+            """
+    )
+
+    @OptionGroup var argument: DatabaseArgument
+    @Option(name: [.short, .long], help: "Only this collection.")
+    var collection: String?
+    @Flag(
+        help:
+            "Leave out the content of blobs. Documents that refer to blobs can then be read, but not imported."
+    )
+    var noBlobs = false
+    @Flag(help: "Print deleted documents, conflicts and histories, too.")
+    var revisions = false
+    @Option(
+        name: .customLong("to-couchdb"),
+        help: ArgumentHelp("Push everything to a CouchDB database, instead of printing it.", valueName: "URL")
+    )
+    var couchDB: String?
+    @Flag(help: "With --to-couchdb, create the database if it does not exist.")
+    var createTarget = false
+    @OptionGroup(title: "CouchDB") var login: CouchDBLogin
+
+    func validate() throws {
+        guard let couchDB else {
+            guard login.isEmpty, !createTarget else {
+                throw ValidationError("--create-target and options for logging in need --to-couchdb.")
+            }
+            return
+        }
+        guard CouchDBLogin.isURL(couchDB) else {
+            throw ValidationError("--to-couchdb needs a URL that begins with http:// or https://.")
+        }
+        guard !noBlobs, !revisions else {
+            throw ValidationError("--no-blobs and --revisions are not for --to-couchdb.")
+        }
+    }
+
+    func run() async throws {
+        if let couchDB {
+            var sync = try login.options(argument.database, couchDB)
+            sync.peer.createTarget = createTarget
+            sync.peer.collections = collection ?? ""
+            return try await sync.run(.push)
+        }
+        let database = try argument.read()
+        let collections = try database.collections(named: collection.map { [try $0.collectionName] } ?? [])
+        var exporter = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
+            try Output.standard.stored($0)
+        }
+        for collection in collections { try exporter.export(collection) }
+        for (document, reasons) in exporter.incomplete {
+            Output.remark("loveseat: \(document): \(reasons.joined(separator: ", "))")
+        }
+        for (document, reason) in exporter.damaged { Output.remark("loveseat: \(document): \(reason)") }
+        let leftOut = [
+            exporter.deletedCount > 0 ? exporter.deletedCount.counted("deleted document") : nil,
+            exporter.conflictCount > 0
+                ? "the other versions of " + exporter.conflictCount.counted("document") + " with conflicts"
+                : nil,
+        ].compactMap(\.self)
+        if !leftOut.isEmpty {
+            Output.notice(
+                "loveseat: left out: \(leftOut.joined(separator: ", ")) (--revisions exports them, too)"
+            )
+        }
+        try await database.close()
+        try Self.requireWhole(exporter)
+    }
+
+    private static func requireWhole(_ exporter: Exporter) throws {
+        var problems: [String] = []
+        if !exporter.incomplete.isEmpty {
+            let count = exporter.incomplete.count
+            problems.append(
+                "\(count.counted("document")) \(count == 1 ? "refers" : "refer") to blobs that are missing or damaged, which are left out"
+            )
+        }
+        if !exporter.damaged.isEmpty {
+            problems.append(
+                "\(exporter.damaged.count.counted("document")) cannot be read, and \(exporter.damaged.count == 1 ? "is" : "are") left out"
+            )
+        }
+        if problems.isEmpty { return }
+        throw LoveseatError(
+            .corruptData,
+            "\(problems.joined(separator: "; ")): all else was printed, and `import` accepts it"
+        )
+    }
+}
