@@ -57,6 +57,27 @@ struct SecretsAndFiltersTests {
         #expect(!pull.errors.contains("cannot pull"))
     }
 
+    @Test(arguments: [
+        "a b", "type LIKE \"t%\"", "!a b", "'photo'", "\"photo\"", "exists(photo)", "!a = 1", "!!photo",
+        "",
+    ])
+    func `a filter that is neither a property nor a comparison is refused`(_ filter: String) throws {
+        try folder.run("put", "b", "d", "{}")
+        try folder.run("create", "a")
+        let push = try folder.run("push", "b", "--local-db", "a", "--filter", filter)
+        #expect(push.status == 64)
+        #expect(push.errors.contains("is not one condition"), "\(push.errors)")
+        #expect(push.errors.contains("'!photo'"))
+    }
+
+    @Test func `a property of a comparison may have blanks in its name`() throws {
+        try folder.run("put", "b", "d", #"{"first name":"Ana"}"#)
+        try folder.run("create", "a")
+        let push = try folder.run("push", "b", "--local-db", "a", "--filter", "first name = Ana")
+        #expect(push.status == 0, "\(push.errors)")
+        #expect(try folder.run("ls", "a").lines == ["d"])
+    }
+
     @Test func `what a peer takes away is removed in spite of a filter, and counted apart`() throws {
         try folder.run("put", "b", "d", "{\"n\":7,\"public\":true}")
         try folder.run("create", "a")

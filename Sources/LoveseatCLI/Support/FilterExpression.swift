@@ -20,7 +20,7 @@ struct FilterExpression: Hashable {
 
     init?(_ text: String) {
         if let found = Self.comparison(in: text) {
-            guard let path = PropertyPath(Self.trimmed(text[..<found.range.lowerBound])) else { return nil }
+            guard let path = Self.path(Self.trimmed(text[..<found.range.lowerBound])) else { return nil }
             let value = Self.trimmed(text[found.range.upperBound...])
             guard let operand = Self.operand(value) else { return nil }
             self.path = path
@@ -30,13 +30,20 @@ struct FilterExpression: Hashable {
         } else {
             let text = Self.trimmed(text[...])
             isNegated = text.hasPrefix("!")
-            guard let path = PropertyPath(isNegated ? Self.trimmed(text.dropFirst()) : text) else {
-                return nil
-            }
+            let name = isNegated ? Self.trimmed(text.dropFirst()) : text
+            // Without a comparison, several words or parentheses are a mistake rather than a part of a property's name.
+            guard !name.contains(where: { $0.isWhitespace || "'()".contains($0) }),
+                let path = Self.path(name)
+            else { return nil }
             self.path = path
             comparison = nil
             operand = .null
         }
+    }
+
+    /// Reads a property. A quotation mark is part of something that is not one condition.
+    private static func path(_ text: String) -> PropertyPath? {
+        text.contains("\"") || text.hasPrefix("!") ? nil : PropertyPath(text)
     }
 
     /// Reads a JSON value, or a text without quotation marks. Text that looks like more than one condition is refused, since it would be

@@ -234,7 +234,7 @@ struct PeerOptions: ParsableArguments {
             guard let expression = FilterExpression(text) else {
                 throw LoveseatError(
                     .invalidParameter,
-                    "\"\(text)\" is not one condition: use for example 'n >= 3' or 'city = \"Oslo (N)\"', and --filter for each"
+                    "\"\(text)\" is not one condition: use a comparison by =, !=, <, <=, > or >=, such as 'n >= 3' or 'city = \"Oslo (N)\"', or a property alone, 'photo' or '!photo'; and --filter for each"
                 )
             }
             return expression
