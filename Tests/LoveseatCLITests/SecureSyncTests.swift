@@ -129,6 +129,32 @@ struct SecureSyncTests {
         #expect(outcome.errors.contains(advice), "\(outcome.errors)")
     }
 
+    @Test func `a rule for a collection that is not served is warned of, and others are not`() throws {
+        try folder.run("create", "b", "--collections", "travel.notes,travel.sights")
+        let rules =
+            #"{"ana": {"travel.notes": "read", "travel.nots": "read", "_default": "read", "*": "none"}}"#
+        try folder.write(rules, to: "access.json")
+        let (server, errors) = try folder.serve(
+            "b",
+            ["--no-tls", "--access", "access.json"],
+            environment: [:]
+        )
+        #expect(server.interrupt() == 0)
+        let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        #expect(said.contains("name the collection travel.nots, which is not served"), "\(said)")
+        #expect(said.components(separatedBy: "which is not served").count == 2, "\(said)")
+    }
+
+    @Test func `a fingerprint has one rule, however it is written`() throws {
+        try folder.run("create", "b")
+        let (lower, upper) = (String(repeating: "ab", count: 32), String(repeating: "AB:", count: 31) + "AB")
+        try folder.write("{\"\(lower)\": \"read\",\n\"\(upper)\": \"write\"}", to: "access.json")
+        let outcome = try run("serve", "b", "--access", "access.json")
+        #expect(outcome.status == 65)
+        #expect(outcome.errors.contains("line 2, "), "\(outcome.errors)")
+        #expect(outcome.errors.contains("has two rules"), "\(outcome.errors)")
+    }
+
     @Test func `the access file of the documentation works`() throws {
         let page = URL(filePath: #filePath).deletingLastPathComponent().appending(
             path: "../../docs/command-line.md"

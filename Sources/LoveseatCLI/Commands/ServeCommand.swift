@@ -144,6 +144,7 @@ struct Serve: AsyncParsableCommand {
         warn(servingAs: name ?? database.name)
         let accessFile = try access.map(AccessFile.init)
         var configuration = try configuration(database, accessFile?.policy)
+        Self.warn(of: accessFile, for: configuration.collections)
         let couchListener = try couchDB.listener(
             beside: configuration,
             of: database,
@@ -264,6 +265,16 @@ extension Serve {
         }
     }
 
+    /// Warns of rules for collections that are not served.
+    private static func warn(of file: AccessFile?, for collections: [Loveseat.Collection]) {
+        let served = collections.map(\.fullName)
+        for (peer, name) in file?.absent(from: served) ?? [] {
+            Output.remark(
+                "loveseat: WARNING: the rules of \"\(peer)\" in the --access file name the collection \(name), which is not served"
+            )
+        }
+    }
+
     private static func reload(
         _ file: AccessFile?,
         for listener: URLEndpointListener,
@@ -277,6 +288,7 @@ extension Serve {
             await listener.accessChanged()
             couchListener?.accessChanged()
             Output.remark("loveseat: the --access file was read again")
+            warn(of: file, for: listener.config.collections)
         } catch { Output.remark("loveseat: \(error)") }
     }
 }

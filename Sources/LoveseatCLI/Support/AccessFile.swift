@@ -46,6 +46,20 @@ final class AccessFile: Sendable {
         }
     }
 
+    /// The collections that rules name, and that are not among these, with the first of the peers whose rules do; in order.
+    func absent(from collections: [String]) -> [(peer: String, collection: String)] {
+        let known = Swift.Set(collections.map { ExactText($0) } + ["*"])
+        var found: [ExactText: ExactText] = [:]
+        rules.withLock { rules in
+            for (peer, own) in rules {
+                for name in own.keys where !known.contains(name) {
+                    found[name] = min(found[name] ?? peer, peer)
+                }
+            }
+        }
+        return found.sorted { $0.key < $1.key }.map { ($0.value.text, $0.key.text) }
+    }
+
     // MARK: Reading
 
     private static func read(_ path: String) throws -> Rules { try AccessFileReader(path).rules() }
@@ -70,7 +84,13 @@ private struct AccessFileReader {
             throw mistake(json, #"it must be a JSON object, such as {"ana": "write", "*": "none"}"#)
         }
         var rules: AccessFile.Rules = [:]
-        for (peer, value) in json.members { rules[ExactText(peer)] = try collections(value, of: peer) }
+        for (peer, value) in json.members {
+            // A fingerprint may be written as other programs print it.
+            let name = TLSCertificate.fingerprint(reading: peer) ?? peer
+            guard rules.updateValue(try collections(value, of: peer), forKey: ExactText(name)) == nil else {
+                throw mistake(value, "the fingerprint \(name) has two rules")
+            }
+        }
         return rules
     }
 
