@@ -73,6 +73,9 @@ struct ProxyTests {
         let forbidden = try await error(forbidding.port)
         #expect(forbidden?.code == .httpForbidden)
         #expect(forbidden?.message.contains("proxy") == true)
+        let gone = try await error(1)
+        #expect(gone?.code == .init(Int(ECONNREFUSED), domain: .posix))
+        #expect(gone?.message.hasPrefix("the proxy cannot be used: cannot connect to 127.0.0.1:1") == true)
         #expect(try await sync(target, ProxyConfiguration(host: "", port: 1))?.code == .invalidParameter)
     }
 

@@ -136,7 +136,12 @@ package struct WebSocketClient: Sendable {
                 host: host,
                 port: proxy.map { Int($0.port) } ?? address.port
             )
-        connecting.whenFailure { outcome.fail(LoveseatError(network: $0)) }
+        connecting.whenFailure { error in
+            let error = LoveseatError(network: error)
+            outcome.fail(
+                proxy == nil ? error : LoveseatError(error.code, "the proxy cannot be used: \(error.message)")
+            )
+        }
         outcome.futureResult.whenComplete { result in
             deadline.cancel()
             // A connection that succeeds after this is not used.
