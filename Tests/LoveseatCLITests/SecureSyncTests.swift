@@ -252,6 +252,18 @@ struct StandardStreamTests {
         let missing = try folder.run("sync", "a", "exec:'\(program)' serve-stdio nowhere")
         #expect(missing.status == 69)
         #expect(missing.errors.contains("nowhere"))
+        #expect(
+            missing.errors.contains("the command of exec: ended with exit status 66"),
+            "\(missing.errors)"
+        )
+        for (command, ending) in [
+            ("nonexistentcmd x", "ended with exit status 127"), ("false", "ended with exit status 1"),
+            ("kill -9 $$", "was ended by signal 9"), ("true", "ended with exit status 0"),
+        ] {
+            let outcome = try folder.run("sync", "a", "exec:\(command)")
+            #expect(outcome.status == 69)
+            #expect(outcome.errors.contains("the command of exec: \(ending)"), "\(outcome.errors)")
+        }
         #expect(try folder.run("sync", "a", "exec:echo hello").status != 0)
         // Neither /dev/null nor a file connects it with a peer.
         #expect(try folder.run("serve-stdio", "b").status == 64)
