@@ -186,7 +186,7 @@ extension ReplicationSession {
         case .proposals(let index, let list), .changes(let index, let list):
             if case .success(let message) = answer { noteExtensions(message) }
             collections[index].push?.listAnswered(list, answer, &effects)
-            collections.pushRefusal = collections.pushRefusal ?? collections[index].push?.refusal
+            collections.pushRefusal = collections.pushRefusal ?? collections[index].push?.peer.refusal
         case .revision(let index, let number):
             if plan != nil, case .success(let message) = answer {
                 collections[index].pushed(number)

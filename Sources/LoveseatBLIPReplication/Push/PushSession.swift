@@ -35,8 +35,6 @@ struct PushSession {
     var progress = DirectionProgress()
     /// The peer's reason to refuse the whole push, which ends the session.
     var failure: LoveseatError?
-    /// The same, of a session that also pulls: it pulls what there is, and ends with this error afterwards.
-    private(set) var refusal: LoveseatError?
 
     init(
         _ replica: any ReplicaFeed & ReplicaCheckpoints & ReplicaDisagreements,
@@ -71,7 +69,7 @@ struct PushSession {
 
     /// The same, except for documents that were forbidden once.
     private var isThrough: Bool {
-        let isOffered = refusal != nil || (!feed.hasMore && waiting.isEmpty)
+        let isOffered = peer.refusal != nil || (!feed.hasMore && waiting.isEmpty)
         return isOffered && lists.isEmpty && queue.isEmpty && sent.isEmpty
     }
 
@@ -98,10 +96,10 @@ struct PushSession {
 
     private var listLimit: Int { feed.backlog == .isAnnounced ? 1 : tuning.listsInFlight }
 
-    private var canOffer: Bool { refusal == nil && !waiting.isEmpty && lists.count < listLimit }
+    private var canOffer: Bool { peer.refusal == nil && !waiting.isEmpty && lists.count < listLimit }
 
     private var canRead: Bool {
-        refusal == nil && feed.hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
+        peer.refusal == nil && feed.hasMore && lists.count < listLimit && queue.count < tuning.revisionsQueued
             && waiting.count < tuning.revisionsQueued
             && (isProposing || feed.backlog != .isRead(toItsEnd: true))
     }
@@ -243,7 +241,7 @@ struct PushSession {
     /// The peer refused a list as a whole.
     private mutating func refused(_ list: [Outgoing], _ error: LoveseatError) {
         guard pulls, error.code == .httpForbidden else { return failure = error }
-        refusal = refusal ?? error
+        peer.refusal = peer.refusal ?? error
         for document in list {
             progress.finish(document.change.bodySize, isDocument: false)
             leave(document, as: .failed)

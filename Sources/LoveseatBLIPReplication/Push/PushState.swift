@@ -126,6 +126,8 @@ struct PushTarget {
     var takesTreeBlobs = false
     /// Its own description; nil before it has answered a list.
     private(set) var receiver: Receiver?
+    /// Why it takes nothing. A session that also pulls goes on until it has pulled what there is, and ends with this error.
+    var refusal: LoveseatError?
 
     init(_ kind: RevisionTree.PeerKind, takesTreeBlobs: Bool) {
         (self.kind, self.takesTreeBlobs) = (kind, takesTreeBlobs)
