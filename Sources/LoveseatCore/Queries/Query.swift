@@ -188,10 +188,27 @@ extension Collection {
     /// `order`: an expression with its direction; nil for any order.
     /// - Throws: As ``Database/createQuery(_:)``.
     package func createIDQuery(where condition: String, order: String? = nil) throws(LoveseatError) -> Query {
-        try database.createQuery(
-            "SELECT meta().id AS `_id` FROM `\(scope.name)`.`\(name)` WHERE (\(condition))"
-                + (order.map { " ORDER BY \($0)" } ?? "")
-        )
+        let head = "SELECT meta().id AS `_id` FROM `\(scope.name)`.`\(name)` WHERE ("
+        do throws(LoveseatError) {
+            return try database.createQuery("\(head)\(condition))" + (order.map { " ORDER BY \($0)" } ?? ""))
+        } catch { throw error.located(after: head, in: condition) }
+    }
+}
+
+extension LoveseatError {
+    /// The error of a query, with its place in a condition that the query has after `head`.
+    fileprivate func located(after head: String, in condition: String) -> LoveseatError {
+        let phrase = " at character "
+        guard let range = message.ranges(of: phrase).last, let place = Int(message[range.upperBound...])
+        else {
+            // Most other errors, as that of an unknown function, have no place.
+            return self
+        }
+        let inCondition = place - head.utf8.count
+        let text =
+            (1...max(1, condition.utf8.count)).contains(inCondition)
+            ? "\(phrase)\(inCondition)" : " at the end of the condition"
+        return LoveseatError(code, message[..<range.lowerBound] + text)
     }
 }
 
