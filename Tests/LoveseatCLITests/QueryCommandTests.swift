@@ -126,7 +126,23 @@ struct QueryCommandTests {
         #expect(try folder.run("ls", "db", "--where", "likes > 2", "--reverse").lines == ["wheel", "tower"])
         #expect(try folder.run("ls", "db", "--where", "city = 'Paris'", "--limit", "1").lines == ["tower"])
         #expect(try folder.run("ls", "db", "--where", "city = 'Paris'", "--prefix", "w").lines == ["wheel"])
-        #expect(try folder.run("ls", "db", "--where", "city =").status == 64)
+        let unfinished = try folder.run("ls", "db", "--where", "city =")
+        #expect(unfinished.status == 64)
+        #expect(unfinished.errors.contains(" at the end of the condition"), "\(unfinished.errors)")
+        #expect(
+            try folder.run("ls", "db", "--where", "nofn(city) = 3").errors.contains(#/at character [1-5]\b/#)
+        )
+    }
+
+    @Test func `a parameter without a value is missing, and standard error names it`() throws {
+        let query = "SELECT meta().id FROM _ WHERE city = $city AND likes > $least"
+        let outcome = try folder.run("query", "db", query, "--param", "least=3")
+        #expect(outcome.status == 0)
+        #expect(outcome.lines.isEmpty)
+        #expect(outcome.errors.contains("$city has no value"), "\(outcome.errors)")
+        #expect(!outcome.errors.contains("$least"), "\(outcome.errors)")
+        let plan = try folder.run("query", "db", query, "--explain")
+        #expect(!plan.errors.contains("has no value"), "\(plan.errors)")
     }
 
     @Test func `a live query and a feed of changes end when nobody reads them any more`() throws {

@@ -48,6 +48,7 @@ struct QueryCommand: AsyncParsableCommand {
         let database = try argument.read()
         var query = try database.query(query)
         for parameter in parameters { try query.parameters.add(parameter) }
+        if !explain { Self.remark(onMissing: query) }
         if explain {
             try Output.standard.lines(try query.explain())
         } else if live {
@@ -56,6 +57,13 @@ struct QueryCommand: AsyncParsableCommand {
             try await RowPrinter.print(query, as: format)
         }
         try await database.close()
+    }
+
+    /// Names the parameters without a value, which are MISSING, so that comparisons with them find nothing.
+    private static func remark(onMissing query: Query) {
+        for name in query.parameterNames.map(\.text).sorted() where query.parameters[name] == nil {
+            Output.remark("loveseat: $\(name) has no value, and is MISSING: use --param \(name)=VALUE")
+        }
     }
 
     private func follow(_ query: Query) async throws {
