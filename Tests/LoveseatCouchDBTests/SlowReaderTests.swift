@@ -76,4 +76,33 @@ import Testing
         #expect(made > 0, "\(name)")
         await served.listener.stop()
     }
+
+    @Test(.timeLimit(.minutes(2)))
+    func `an answer that ends its connection comes whole, however slowly it is read`()
+        async throws
+    {
+        let served = try await ServedDatabase()
+        let content = [UInt8](repeating: 7, count: 12 << 20)
+        let client = served.client
+        let saved = try await offPool { try client.send("PUT", "/main/a/x", [], body: content) }
+        #expect(saved.status == 201)
+        let count = try await offPool {
+            let descriptor = try client.connect()
+            defer { close(descriptor) }
+            var room: Int32 = 32_768
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
+            client.write(
+                Array("GET /main/a/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8),
+                to: descriptor
+            )
+            var (buffer, count) = ([UInt8](repeating: 0, count: 4_096), 0)
+            while true {
+                let received = recv(descriptor, &buffer, buffer.count, 0)
+                if received <= 0 { return count }
+                count += received
+            }
+        }
+        #expect(count > content.count)
+        await served.listener.stop()
+    }
 }

@@ -46,18 +46,6 @@ struct StrangerTests {
         await served.listener.stop()
     }
 
-    @Test(arguments: [
-        ("/main", 200), ("http://localhost/main", 200), ("http://page.example/main", 421),
-        ("http://page.example", 421), ("ftp://localhost/main", 400),
-    ])
-    func `a target that names a host is judged like the header`(_ target: String, _ expected: Int)
-        async throws
-    {
-        let served = try await ServedDatabase()
-        #expect(try await status(served.client, "GET", target, headers: ["Host: localhost"]) == expected)
-        await served.listener.stop()
-    }
-
     @Test func `a plain body that is said to be compressed is not read`() async throws {
         let served = try await ServedDatabase()
         let chunks = "\r\n\r\n2\r\n{}\r\n0"

@@ -166,24 +166,6 @@ struct CompactionTests {
         #expect(try documentsWithoutBlobs() == [])
     }
 
-    @Test func `a compaction takes time with the number of collections, and not with its square`() throws {
-        var number = 0
-        /// The shortest of some, which other work delayed least.
-        func time(collections: Int) throws -> Duration {
-            try store.write { transaction in
-                while number < collections {
-                    number += 1
-                    let name = try #require(CollectionName(scope: "s", name: "c\(number)"))
-                    _ = try transaction.createCollection(name)
-                }
-            }
-            let times = try (0..<4).map { _ in try ContinuousClock().measure { _ = try store.compact() } }
-            return times.min() ?? .zero
-        }
-        let (few, many) = (try time(collections: 200), try time(collections: 800))
-        #expect(many < few * 7, "\(few), \(many)")
-    }
-
     @Test func `a blob that is being received or can be resumed stays`() throws {
         let content = [UInt8](repeating: 7, count: 200_000)
         let whole = try store.blobs.writer()

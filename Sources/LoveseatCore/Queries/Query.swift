@@ -204,10 +204,10 @@ extension LoveseatError {
             // Most other errors, as that of an unknown function, have no place.
             return self
         }
-        let inCondition = place - head.utf8.count
+        // A place behind the condition is that of its end.
+        let isInside = place > head.utf8.count && place <= head.utf8.count + max(1, condition.utf8.count)
         let text =
-            (1...max(1, condition.utf8.count)).contains(inCondition)
-            ? "\(phrase)\(inCondition)" : " at the end of the condition"
+            isInside ? "\(phrase)\(place - head.utf8.count)" : " at the end of the condition"
         return LoveseatError(code, message[..<range.lowerBound] + text)
     }
 }

@@ -144,12 +144,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// is named twice, the last one counts.
     public init(collections: [CollectionConfiguration], target: any Endpoint) {
         self.target = target
-        var unique: [CollectionConfiguration] = []
-        for entry in collections {
-            unique.removeAll { $0.collection == entry.collection }
-            unique.append(entry)
-        }
-        self.collections = unique
+        self.collections = collections
     }
 
     /// Creates a configuration that replicates all documents of some collections with a peer, by default in both directions and in one

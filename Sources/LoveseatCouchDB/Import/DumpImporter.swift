@@ -34,6 +34,8 @@ package struct DumpImporter {
 
     private var waiting: [(place: Place, revision: FetchedRevision)] = []
     private var waitingBytes = 0
+    /// How many lines were read before the dump begins.
+    private var blankLines = 0
     private var number = 0
     /// The number of saved documents, deleted ones included.
     package private(set) var count = 0
@@ -73,7 +75,7 @@ package struct DumpImporter {
         case .parts(var dump):
             try receive(bytes, &dump)
             self.reader = .parts(dump)
-        case nil: break
+        case nil: blankLines += bytes.count { $0 == UInt8(ascii: "\n") }
         }
     }
 
@@ -96,7 +98,9 @@ package struct DumpImporter {
         guard first < 0xFE else {
             throw LoveseatError(.invalidJSON, "\(name) is UTF-16 or UTF-32: convert it to UTF-8")
         }
-        guard first < 0x80, Character(Unicode.Scalar(first)).isLetter else { return .json(DumpScanner()) }
+        guard first < 0x80, Character(Unicode.Scalar(first)).isLetter else {
+            return .json(DumpScanner(line: blankLines + 1))
+        }
         return .parts(MIMEDump(blobs: store.blobs, maximumDocument: maximumDocumentBytes))
     }
 

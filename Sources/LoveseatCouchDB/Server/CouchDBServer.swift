@@ -105,7 +105,10 @@ final class CouchDBServer: Sendable {
     ) async throws {
         let (response, closes) = await response(to: request, channel, shown)
         try await writer.write(response: response.head, body: response.body)
-        if closes { throw ConnectionEnd() }
+        if !closes { return }
+        // The rest of the answer is sent first: the end of the connection would drop it.
+        try await channel.close(mode: .output).get()
+        throw ConnectionEnd()
     }
 
     /// Answers a request. `closes`: whether the connection ends with the answer.

@@ -39,13 +39,17 @@ package struct DumpScanner: Sendable {
     private var isInArray = true
     private var isFirstMember = false
     /// The line that is being read, and those in which the object around and the entry begin, from 1.
-    package private(set) var line = 1
+    package private(set) var line: Int
     private var objectLine = 1
     private var entryLine = 1
     /// Whether there was an array of documents, or a document.
     private var foundDocuments = false
 
-    package init(maximumEntry: Int = Self.standardMaximumEntry) { self.maximumEntry = maximumEntry }
+    /// `line`: that of the first byte, from 1.
+    package init(maximumEntry: Int = Self.standardMaximumEntry, line: Int = 1) {
+        self.maximumEntry = maximumEntry
+        self.line = line
+    }
 
     /// Reads the next bytes, and calls `found` with each entry that they complete, and the line in which it begins.
     ///
