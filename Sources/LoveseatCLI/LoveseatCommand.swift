@@ -86,6 +86,8 @@ enum Main {
         } catch is Output.Gone {
             exit(0)
         } catch let interrupted as Interrupted {
+            // As above.
+            try? Output.standard.flush()
             exit(128 + interrupted.signal)
         } catch {
             let code = LoveseatCommand.exitCode(for: error)

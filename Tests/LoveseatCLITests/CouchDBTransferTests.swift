@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatModel
 import Testing
 
 /// `import --from-couchdb` and `export --to-couchdb`.
@@ -111,7 +112,8 @@ struct CouchDBTransferTests {
             #expect(twice.status == 64)
             #expect(twice.output.contains("\"exitCode\":64"), "\(twice.output)")
         }
-        #expect(try folder.run("info", "copy", "--json").output == before)
+        let after = try folder.run("info", "copy", "--json").output
+        #expect(try JSONValue(parsing: after)["collections"] == JSONValue(parsing: before)["collections"])
         let pull = try folder.run(["pull"] + target + ["travel.trips"])
         #expect(pull.status == 0)
         #expect(pull.errors.contains("created the collection travel.trips"), "\(pull.errors)")

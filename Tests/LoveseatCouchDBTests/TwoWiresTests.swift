@@ -158,7 +158,8 @@ private struct TwoWiresHistory {
     private mutating func replicate(_ index: Int, _ type: ReplicatorType = .pushAndPull) async throws {
         let (link, network) = (links[index], networks[index])
         let configuration = try mesh.configuration(link, type, over: network)
-        let listed = try Self.documents.map { try leaves($0, of: peers[link.active]) }
+        let sides = [peers[link.active], peers[link.passive]]
+        let listed = try Self.documents.map { id in try sides.map { try leaves(id, of: $0) } }
         let pass = try await peers[link.active].replicate(configuration)
         let happened = network?.takeLog() ?? []
         log.append("\(link.active) > \(link.passive) \(network == nil ? "" : "\(type)")")
@@ -170,11 +171,11 @@ private struct TwoWiresHistory {
             #expect(pass.failed.isEmpty, "\(log.joined(separator: "\n"))")
         }
         guard link.isCouch, pass.status.error == nil, pass.failed.isEmpty else { return }
-        // What says that it is done is done. A leaf that is listed since this pull (decision 0009) is pushed by the next session.
+        // What says that it is done is done. A leaf that is listed since this pull (decision 0009) is pushed by the next session, and one that
+        // this push brought may be listed no more here.
         for (id, listed) in zip(Self.documents, listed) {
-            let sides = [peers[link.active], peers[link.passive]]
-            let near = try leaves(id, of: sides[0]).filter(listed.contains)
-            let far = try leaves(id, of: sides[1])
+            let near = try leaves(id, of: sides[0]).filter(listed[0].contains)
+            let far = try leaves(id, of: sides[1]).filter(listed[1].contains)
             var missing: [String] = []
             if type != .pull {
                 missing += near.filter { [known = try sides[1].known(id)] in !known.contains($0) }
