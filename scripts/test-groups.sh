@@ -15,6 +15,8 @@ import pathlib
 import re
 import sys
 
+starts_programs = re.compile(r"\bFakeCouch\(|\bLifeline\b|\bProcess\(\)")
+together = {}
 groups = {"programs": [], "alone": [], "busy": [], "sockets": []}
 for path in sorted(pathlib.Path("Tests").rglob("*.swift")):
     target, text = path.parts[1], path.read_text()
@@ -24,6 +26,11 @@ for path in sorted(pathlib.Path("Tests").rglob("*.swift")):
             sys.exit(f"{path}: \"{line.group()}\" names no group, or no suite follows: see scripts/test-groups.sh")
         name = "" if line.group(1) else suite.group(1) + "/"
         groups[line.group(2)].append(f"^{target}\\.{name}")
+    if "@Test" in text and starts_programs.search(text) and "in ./test: " not in text:
+        together.setdefault(target, []).append(path)
+for target, paths in together.items():
+    if not any(f"^{target}\\." in filters for filters in groups.values()):
+        sys.exit(f"{paths[0]}: the suite starts programs and is in no group: add \"// Group in ./test: programs\"")
 for group, filters in groups.items():
     for one in filters if group == "alone" else filter(None, ["|".join(filters)]):
         print(group, one)

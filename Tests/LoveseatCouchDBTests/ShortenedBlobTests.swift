@@ -7,6 +7,7 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
+// Group in ./test: programs
 /// Content whose file on the disk was shortened: whatever is made of it breaks off, and never looks whole.
 struct ShortenedBlobTests {
     /// A member of gzip that contains bytes as they are, so that its length is known: 23 bytes more.
