@@ -22,40 +22,59 @@ public struct LiveValues<Element: Sendable>: AsyncSequence, Sendable {
         self.read = read
     }
 
+    /// The values, and the errors of reading; it goes on after an error.
+    var results: LiveResults<Element> { LiveResults(changes: changes, read: read) }
+
     /// Returns the iterator of the sequence's only consumer.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(changes: changes.makeAsyncIterator(), read: read)
+        Iterator(results: results.makeAsyncIterator())
     }
 
     /// Waits for changes, and reads.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var changes: Feed<Void>.Iterator
-        fileprivate let read: @Sendable () async throws -> Element
+        fileprivate var results: LiveResults<Element>.Iterator
         private var isAtEnd = false
 
-        fileprivate init(
-            changes: Feed<Void>.Iterator,
-            read: @escaping @Sendable () async throws -> Element
-        ) {
-            self.changes = changes
-            self.read = read
-        }
+        fileprivate init(results: LiveResults<Element>.Iterator) { self.results = results }
 
         /// Waits for a change, and returns the value after it; nil at the end, or if the task is cancelled.
         public mutating func next() async throws -> Element? {
-            guard !isAtEnd, await changes.next() != nil else { return nil }
-            do { return try await read() } catch {
-                isAtEnd = true
-                if error is CancellationError { return nil }
-                if (error as? LoveseatError)?.code == .notOpen { return nil }
-                throw error
-            }
+            guard !isAtEnd, let result = await results.next() else { return nil }
+            if case .failure = result { isAtEnd = true }
+            return try result.get()
         }
 
         /// Waits for a change, and returns the value after it; nil at the end, or if the task is cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
             try await next()
         }
+    }
+}
+
+/// The results of reading after each change. A value that cannot be read may be readable after the next change.
+struct LiveResults<Value: Sendable>: AsyncSequence, Sendable {
+    typealias Failure = Never
+    typealias Element = Result<Value, any Error>
+
+    fileprivate let changes: Feed<Void>
+    fileprivate let read: @Sendable () async throws -> Value
+
+    func makeAsyncIterator() -> Iterator { Iterator(changes: changes.makeAsyncIterator(), read: read) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        fileprivate var changes: Feed<Void>.Iterator
+        fileprivate let read: @Sendable () async throws -> Value
+
+        mutating func next() async -> Element? {
+            guard await changes.next() != nil else { return nil }
+            do { return .success(try await read()) } catch is CancellationError {
+                return nil
+            } catch {
+                return (error as? LoveseatError)?.code == .notOpen ? nil : .failure(error)
+            }
+        }
+
+        mutating func next(isolation actor: isolated (any Actor)?) async -> Element? { await next() }
     }
 }
 

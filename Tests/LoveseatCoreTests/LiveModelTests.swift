@@ -1,0 +1,128 @@
+import Foundation
+import LoveseatCore
+import LoveseatModel
+import LoveseatTesting
+import Observation
+import Testing
+
+/// Values of a database that views watch.
+@MainActor @Suite(.timeLimit(.minutes(1)))
+struct LiveModelTests {
+    private let scratch: Scratch
+    private let database: Database
+    private let sights: LoveseatCore.Collection
+
+    init() throws {
+        scratch = try Scratch()
+        database = try scratch.database("trips")
+        sights = try database.createCollection(name: "sights")
+    }
+
+    fileprivate struct Sight: Codable, Identifiable, Equatable {
+        var id: String
+        var likes: Int
+    }
+
+    /// Waits as a view does: reads, and reads again after each change. Returns how often it read.
+    @discardableResult
+    private func watch(until isSeen: @MainActor () -> Bool) async -> Int {
+        var reads = 1
+        while true {
+            let (changes, change) = AsyncStream.makeStream(of: Void.self)
+            let isDone = withObservationTracking(isSeen) { change.finish() }
+            if isDone { return reads }
+            for await _ in changes {}
+            reads += 1
+        }
+    }
+
+    @Test func `a query is watched as models from the first use on`() async throws {
+        try sights.save(Sight(id: "a", likes: 1))
+        let query = try database.createQuery("SELECT meta().id, likes FROM sights ORDER BY likes DESC")
+        let model = LiveQuery<Sight>(query)
+        #expect(model.isLoading)
+        #expect(model.value == [])
+        await watch { model.value.map(\.id) == ["a"] }
+        #expect(!model.isLoading)
+        try sights.save(Sight(id: "b", likes: 2))
+        await watch { model.value.map(\.id) == ["b", "a"] }
+        #expect(model.error == nil)
+        let rows = LiveModel(query)
+        await watch { rows.value.compactMap { $0["likes"]?.int } == [2, 1] }
+    }
+
+    @Test func `documents of a listing, one document and any other value are watched`() async throws {
+        let listed = LiveQuery<Sight>(sights, .prefix("paris:"))
+        let tower = LiveDocument<Sight>(sights, id: "paris:tower")
+        let documents = LiveModel(sights)
+        let document = LiveModel(sights, id: "paris:tower")
+        let count = LiveModel(initial: 0) { [sights] in try sights.observeCount() }
+        await watch { !tower.isLoading && !listed.isLoading && !count.isLoading }
+        #expect(tower.value == nil)
+        try sights.save(Sight(id: "paris:tower", likes: 3))
+        try sights.save(Sight(id: "rome:forum", likes: 4))
+        await watch { tower.value?.likes == 3 && count.value == 2 }
+        await watch { document.value?["likes"] == 3 && documents.value.count == 2 }
+        #expect(listed.value == [Sight(id: "paris:tower", likes: 3)])
+        try sights.delete(id: "paris:tower")
+        await watch { tower.value == nil && listed.value.isEmpty && count.value == 1 }
+    }
+
+    @Test func `a document that does not fit the type is an error until the next change`() async throws {
+        let model = LiveQuery<Sight>(sights)
+        try sights.save(Sight(id: "a", likes: 1))
+        await watch { model.value.count == 1 }
+        try sights.save(Document(id: "b", ["likes": "many"]))
+        await watch { model.error != nil }
+        #expect((model.error as? LoveseatError)?.code == .decodingError)
+        #expect(model.value.map(\.id) == ["a"])
+        try sights.save(Sight(id: "b", likes: 2))
+        await watch { model.error == nil }
+        #expect(model.value.map(\.likes) == [1, 2])
+    }
+
+    @Test func `what cannot be observed is an error`() async throws {
+        let other = try database.createCollection(name: "other")
+        try database.deleteCollection(name: "other")
+        let model = LiveQuery<Sight>(other)
+        await watch { model.error != nil }
+        #expect((model.error as? LoveseatError)?.code == .notOpen)
+        #expect(!model.isLoading)
+    }
+
+    @Test func `observation ends with the owner`() async throws {
+        weak var kept: LiveQuery<Sight>?
+        do {
+            let model = LiveQuery<Sight>(sights)
+            kept = model
+            await watch { !model.isLoading }
+            #expect(kept != nil)
+        }
+        #expect(kept == nil)
+    }
+
+    @Test
+    func
+        `however many changes there are, views are drawn at most once a frame, and with the last value at the end`()
+        async throws
+    {
+        let count = LiveModel(initial: 0) { [sights] in try sights.observeCount() }
+        let start = ContinuousClock.now
+        let saving = Task.detached { [sights] in
+            for number in 0..<2_000 { try sights.save(Sight(id: "\(number)", likes: number)) }
+        }
+        let reads = await watch { count.value == 2_000 }
+        try await saving.value
+        // The first read, and one for each update.
+        #expect(reads <= 2 + Int((ContinuousClock.now - start) / .milliseconds(16)))
+    }
+
+    @Test func `the last value stays when the database closes`() async throws {
+        let model = LiveQuery<Sight>(sights)
+        try sights.save(Sight(id: "a", likes: 1))
+        await watch { model.value.count == 1 }
+        try await database.close()
+        #expect(model.value.count == 1)
+        #expect(model.error == nil)
+    }
+}
