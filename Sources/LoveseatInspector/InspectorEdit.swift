@@ -70,7 +70,7 @@ package struct InspectorEdit: Sendable {
         }
         switch change {
         case .keep(let leaf, let edit):
-            return try collection.resolveBranches(of: document, keeping: leaf, edit: edit)
+            return try CollectionConflicts(collection).resolve(document, keeping: leaf, edit: edit)
         case .save(let base, let body):
             var edited = try Document(id: document, json: body.bytes)
             edited.revisionID = base

@@ -245,7 +245,7 @@ struct ConflictStoryTests {
         try save(0, "edited")
         try collection(0).purge(id: "x")
         try save(0, "new")
-        #expect(try collection(0).revisions(of: "x").count == 1)
+        #expect(try CollectionHistory(collection(0)).revisions(of: "x").count == 1)
     }
 
     @Test func `a push of what the peer has and has edited since is done, and nothing stays pending`()

@@ -68,7 +68,9 @@ struct MigrationTests {
 
     /// A document's revisions with their flags.
     private func revisions(of id: String, _ collection: LoveseatCore.Collection) throws -> [String] {
-        try collection.revisions(of: id).map { "\($0.id.text.prefix(5)) \($0.flags.joined(separator: " "))" }
+        try CollectionHistory(collection).revisions(of: id).map {
+            "\($0.id.text.prefix(5)) \($0.flags.joined(separator: " "))"
+        }
     }
 
     private func expectContents(_ database: LoveseatCore.Database, version: Int) throws {
@@ -85,19 +87,22 @@ struct MigrationTests {
         #expect(
             try revisions(of: "both", collection) == ["2-ac0 current leaf", "2-33c leaf \(loser)", "1-e59 "]
         )
-        #expect(try collection.conflictedDocumentIDs() == ["waits"])
+        #expect(try CollectionConflicts(collection).unresolvedIDs() == ["waits"])
         #expect(
             try revisions(of: "waits", collection) == ["2-ac0 current leaf", "2-33c leaf conflict", "1-e59 "]
         )
         let pending = try #require(RevisionID("2-33c9ec69fb34dea19042d024a19f02bb3ed02254"))
-        #expect(try collection.body(of: "waits", revision: pending).description == #"{"text":"here"}"#)
+        #expect(
+            try CollectionHistory(collection).body(of: "waits", revision: pending).description
+                == #"{"text":"here"}"#
+        )
         let blob = try #require(
             try collection.document(id: "photo")?["picture"].flatMap { BlobReference($0) }
         )
         #expect(try database.blobContent(blob) == Data("a blob of a few bytes".utf8))
         let expiration = try collection.getDocumentExpiration(id: "expiring")
         #expect(expiration == Date(timeIntervalSince1970: 4_102_444_800))
-        #expect(try database.problems() == [])
+        #expect(try DatabaseInspection(database).problems() == [])
     }
 
     @Test func `every version up to the current one has a stored database`() throws {
@@ -138,7 +143,7 @@ struct MigrationTests {
         try collection.delete(try #require(try collection.document(id: "kept")))
         try collection.save(Document(id: "gone", ["n": 2]))
         try collection.save(Document(id: "new"))
-        #expect(try database.problems() == [])
+        #expect(try DatabaseInspection(database).problems() == [])
 
         let other = try scratch.database("other")
         var entry = CollectionConfiguration(collection: collection)
@@ -152,14 +157,14 @@ struct MigrationTests {
         )
         replicator.start()
         #expect(await replicator.waitUntilStopped().error == nil)
-        #expect(try collection.conflictedDocumentIDs() == [])
+        #expect(try CollectionConflicts(collection).unresolvedIDs() == [])
         #expect(
             try collection.document(id: "waits")?.json.canonical.description
                 == #"{"other":"here","text":"there"}"#
         )
         #expect(try other.defaultCollection().contents() == collection.contents())
-        #expect(try other.problems() == [])
-        #expect(try database.problems() == [])
+        #expect(try DatabaseInspection(other).problems() == [])
+        #expect(try DatabaseInspection(database).problems() == [])
     }
 
     @Test(arguments: stored)

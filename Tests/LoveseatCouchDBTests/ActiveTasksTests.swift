@@ -60,7 +60,7 @@ struct ActiveTasksTests {
         #expect(found.count == 1)
         #expect(found[0]["target"]?.string == url.absoluteString)
         #expect(found[0]["continuous"] == true)
-        #expect(other.replicationTasks.map(\.target) == ["other"])
+        #expect(other.session.replicationTasks.map(\.target) == ["other"])
         replicator.stop()
         await replicator.waitUntilStopped()
         #expect(try await tasks(served).isEmpty)

@@ -143,7 +143,7 @@ struct ReplicateElsewhereTests {
         #expect(tasks[0]["replication_id"] == id)
         #expect(tasks[0]["source"] == url)
         await served.listener.stop()
-        #expect(served.database.replicationTasks.isEmpty)
+        #expect(served.database.session.replicationTasks.isEmpty)
         await remote.listener.stop()
     }
 }

@@ -255,7 +255,7 @@ struct ReplicateTests {
         #expect(cancelled.status == 200)
         #expect(try await served.replicate(pair).status == 200)
         await served.listener.stop()
-        #expect(served.database.replicationTasks.isEmpty)
+        #expect(served.database.session.replicationTasks.isEmpty)
         let main = try served.database.defaultCollection()
         try main.save(try Document(id: "late", json: Array(#"{"t":1}"#.utf8)))
         let copy = try #require(try served.database.collection(name: "copy"))

@@ -37,8 +37,8 @@ struct ConflictTests {
         #expect(try await keep(server, "a", kept) == 200)
         #expect(try await conflicts(server, "a") == [])
         #expect(try server.collection.document(id: "a")?["text"]?.string == wanted)
-        #expect(try server.collection.conflictedDocumentIDs() == [])
-        #expect(try server.database.problems() == [])
+        #expect(try CollectionConflicts(server.collection).unresolvedIDs() == [])
+        #expect(try DatabaseInspection(server.database).problems() == [])
         // The other one is gone: keeping it is refused.
         let other = try #require(leaves.first { $0 != kept })
         let late = try await keep(server, "a", other)
@@ -54,7 +54,7 @@ struct ConflictTests {
         #expect(try await keep(server, "a", leaf, body: ["text": "merged"]) == 200)
         #expect(try server.collection.document(id: "a")?["text"]?.string == "merged")
         #expect(try await conflicts(server, "a") == [])
-        #expect(try server.database.problems() == [])
+        #expect(try DatabaseInspection(server.database).problems() == [])
         try await server.stop()
     }
 
@@ -91,7 +91,7 @@ struct ConflictTests {
         #expect(try collection.document(id: "x")?["text"]?.string == kept)
         let record = try collection.openStore().readRows { try $0.record("x", in: collection.handle) }
         #expect(try DocumentBranches(of: try #require(record)).conflicts.isEmpty)
-        #expect(try server.database.problems() == [])
+        #expect(try DatabaseInspection(server.database).problems() == [])
         try await server.stop()
     }
 

@@ -131,14 +131,14 @@ struct LiveTests {
         #expect(log["text"]?.string?.contains("20 sent") == true)
         monitor.stop()
         other.stop()
-        #expect(try here.recordedPeers()?.array?.count == 1)
-        #expect(try here.recordedPeers()?[0]?["upToDate"]?.int != nil)
-        #expect(try there.recordedPeers()?[0]?["direction"]?.string == "outgoing")
+        #expect(try PeerRecords(here).connections()?.array?.count == 1)
+        #expect(try PeerRecords(here).connections()?[0]?["upToDate"]?.int != nil)
+        #expect(try PeerRecords(there).connections()?[0]?["direction"]?.string == "outgoing")
         // What is pending is known without the peer.
         try there.defaultCollection().save(Document(id: "new", ["n": 2]))
-        let remote = try #require(try there.knownRemotes(limit: 1).first)
+        let remote = try #require(try PeerRecords(there).remotes(limit: 1).first)
         var pending: [String] = []
-        try there.forEachPending(at: remote) { pending.append("\($0.id) \($0.state.name)") }
+        try PendingChanges(there).forEach(at: remote) { pending.append("\($0.id) \($0.state.name)") }
         #expect(pending == ["new pending"])
         try await here.close()
         try await there.close()

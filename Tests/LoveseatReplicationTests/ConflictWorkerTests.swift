@@ -27,7 +27,7 @@ final class ConflictWorkerTests: @unchecked Sendable {
     /// A document with a revision of this database and one that a pull brought.
     private func conflict(_ id: String) throws {
         try collection.saveConflict(id)
-        #expect(try collection.conflictedDocumentIDs().contains(id))
+        #expect(try CollectionConflicts(collection).unresolvedIDs().contains(id))
     }
 
     private func worker(
@@ -70,7 +70,7 @@ final class ConflictWorkerTests: @unchecked Sendable {
         resolve(["a"], by: worker)
         #expect(errors == ["a": nil])
         #expect(try collection.document(id: "a")?.json.description == #"{"other":"there","text":"here"}"#)
-        #expect(try collection.conflictedDocumentIDs() == [])
+        #expect(try CollectionConflicts(collection).unresolvedIDs() == [])
     }
 
     @Test func `the conflict worker gives up a resolver when its time is up, and keeps the conflict`() throws
@@ -85,7 +85,7 @@ final class ConflictWorkerTests: @unchecked Sendable {
         #expect(errors["a"]??.code == .conflict)
         #expect(errors["a"]??.message.contains("7.0 seconds") == true)
         #expect(clock.now == 7_000)
-        #expect(try collection.conflictedDocumentIDs() == ["a"])
+        #expect(try CollectionConflicts(collection).unresolvedIDs() == ["a"])
     }
 
     @Test func `the conflict worker asks eight resolvers at a time`() throws {

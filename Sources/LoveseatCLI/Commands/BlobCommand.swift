@@ -73,7 +73,7 @@ struct BlobCommand: ParsableCommand {
             guard let blob = document.blob(property) ?? document.attachment(property) else {
                 throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is not a blob")
             }
-            if let damage = try database.damage(of: blob.digest) {
+            if let damage = try database.blobs.damage(of: blob.digest) {
                 throw LoveseatError(
                     .corruptData,
                     "\"\(property)\" of \"\(id)\": \(damage); `check` lists all that is damaged"

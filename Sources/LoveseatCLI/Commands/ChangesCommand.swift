@@ -26,7 +26,7 @@ struct Changes: AsyncParsableCommand {
     }
 
     private func show(_ collection: Loveseat.Collection, after last: inout UInt64) throws {
-        for change in try collection.revisions(since: last) {
+        for change in try CollectionHistory(collection).changes(since: last) {
             last = change.sequence
             if json {
                 try Output.standard.line([

@@ -107,7 +107,7 @@ struct Compact: ParsableCommand {
             let removed = try database.removeTombstones(olderThan: .seconds(age))
             Output.remark("\(removed.counted("tombstone")) removed")
             for deletions in pending {
-                let count = try database.forgottenCount(of: deletions)
+                let count = try PendingChanges(database).forgottenCount(of: deletions)
                 if count == 0 { continue }
                 Output.remark(
                     "loveseat: \(count) of them had not been pushed to \(deletions.remote.withoutCredentials), which may still have the \(count == 1 ? "document" : "documents")"
@@ -120,8 +120,8 @@ struct Compact: ParsableCommand {
 
     /// Returns the deletions that are not pushed yet. An error is only a remark: a damaged document must not keep tombstones from being
     /// removed.
-    private static func pendingDeletions(in database: Database) -> [Database.PendingDeletions] {
-        do { return try database.pendingDeletions() } catch {
+    private static func pendingDeletions(in database: Database) -> [PendingChanges.Deletions] {
+        do { return try PendingChanges(database).deletions() } catch {
             Output.remark("loveseat: which deletions were not pushed before is not known: \(error)")
             return []
         }
@@ -151,7 +151,7 @@ struct Check: ParsableCommand {
         var problems: [String] = []
         do {
             let database = try open()
-            problems = try database.problems()
+            problems = try DatabaseInspection(database).problems()
             let hasWords = try database.hasTextIndexes()
             try database.close()
             if hasWords { problems += try damagedWords() }
@@ -181,7 +181,7 @@ struct Check: ParsableCommand {
     private func damagedWords() throws -> [String] {
         do {
             let database = try argument.open()
-            let problems = try database.damagedTextIndexes()
+            let problems = try DatabaseInspection(database).damagedTextIndexes()
             try database.close()
             return problems
         } catch let error as LoveseatError where error.code != .corruptData {

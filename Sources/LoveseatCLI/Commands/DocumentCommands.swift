@@ -60,7 +60,7 @@ struct List: AsyncParsableCommand {
         in collection: Loveseat.Collection
     ) async throws {
         let order = "\(recent ? "meta().sequence" : "meta().id") \(listing.isDescending ? "DESC" : "ASC")"
-        let query = try collection.createIDQuery(where: condition, order: order)
+        let query = try Query(idsIn: collection, where: condition, order: order)
         var left = limit ?? .max
         for try await row in query.rows() {
             if left <= 0 { return }
@@ -110,12 +110,12 @@ struct Get: ParsableCommand {
         let (database, collection) = try options.read()
         let text: JSONText
         if let rev {
-            let known = try collection.revisions(of: id).map(\.id)
+            let known = try CollectionHistory(collection).revisions(of: id).map(\.id)
             let hint = "revs"
             guard let revision = try RevisionArgument.revision(rev, of: id, among: known, hint: hint) else {
                 throw LoveseatError(.notFound, "\"\(id)\" has no revision \(rev): see `loveseat \(hint)`")
             }
-            text = try collection.body(of: id, revision: revision)
+            text = try CollectionHistory(collection).body(of: id, revision: revision)
         } else {
             text = try options.document(id).2.json
         }
@@ -294,7 +294,7 @@ struct Revisions: ParsableCommand {
 
     func run() throws {
         let (database, collection) = try options.read()
-        for revision in try collection.revisions(of: id) {
+        for revision in try CollectionHistory(collection).revisions(of: id) {
             if json {
                 try Output.standard.line([
                     "revision": .string(revision.id.text),

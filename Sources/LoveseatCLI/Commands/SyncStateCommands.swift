@@ -76,7 +76,7 @@ struct Conflicts: AsyncParsableCommand {
     func run() async throws {
         let database = try argument.read()
         for collection in try database.collections(named: []) {
-            for document in try collection.contentions(includingDecided: true) {
+            for document in try CollectionConflicts(collection).all(includingDecided: true) {
                 let (id, state) = (document.id, document.state.rawValue)
                 let revisions = document.revisions.map(\.text)
                 if json {
@@ -112,7 +112,7 @@ struct Resolve: AsyncParsableCommand {
 
     func run() async throws {
         let (database, collection) = try options.read()
-        let leaves = try collection.liveLeaves(of: id)
+        let leaves = try CollectionConflicts(collection).liveLeaves(of: id)
         try await database.close()
         let found = try RevisionArgument.revision(keep, of: id, among: leaves, hint: "conflicts")
         guard let revision = found else {

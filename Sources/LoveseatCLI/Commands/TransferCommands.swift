@@ -243,7 +243,7 @@ struct Import: AsyncParsableCommand {
         var kept = created
         // The first one is the command's, which may have been there before.
         for (index, collection) in collections.enumerated() where index > 0 || created != nil {
-            guard try collection.changeCount(after: 0) == 0 else { continue }
+            guard try CollectionHistory(collection).changeCount(after: 0) == 0 else { continue }
             try database.deleteCollection(name: collection.name, scope: collection.scope.name)
             if index == 0 { kept = nil }
         }

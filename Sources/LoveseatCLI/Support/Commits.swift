@@ -13,7 +13,7 @@ enum Commits {
         var version: Int?
         while !isOver() {
             try Output.standard.checkReader()
-            let now = try collection.dataVersion()
+            let now = try DatabaseInspection(collection.database).dataVersion()
             if now != version {
                 version = now
                 try await body()

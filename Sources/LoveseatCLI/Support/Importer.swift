@@ -196,7 +196,9 @@ struct Importer {
 
     /// The saved documents that a later one with the same ID replaced. Nobody else may have saved any meanwhile.
     func replacedCount() throws -> Int {
-        try saved.reduce(droppedCount) { try $0 + $1.value.count - $1.key.changeCount(after: $1.value.start) }
+        try saved.reduce(droppedCount) {
+            try $0 + $1.value.count - CollectionHistory($1.key).changeCount(after: $1.value.start)
+        }
     }
 
     /// Creates an index, or says that it cannot be created.
@@ -250,7 +252,7 @@ struct Importer {
         }
         if blob?.receiver.digest != digest {
             try finishBlob()
-            blob = (try database.receiveBlob(digest), place)
+            blob = (try database.blobs.receive(digest), place)
         }
         try blob?.receiver.write(content)
     }

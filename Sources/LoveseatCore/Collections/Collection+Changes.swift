@@ -35,7 +35,7 @@ extension Collection {
             cost: { $0.documentIDs.reduce(64) { $0 + $1.utf8.count + 32 } },
             merge: { last, _ in last.isIncomplete = true }
         )
-        return try database.feed(of: [self], buffer) { ids in
+        return try Feed(of: [self], in: database, buffer) { ids in
             for start in stride(from: 0, to: ids.count, by: Self.idsPerChange) {
                 let part = ids[start..<min(ids.count, start + Self.idsPerChange)]
                 buffer.push(CollectionChange(collection: self, documentIDs: Array(part)))
@@ -53,7 +53,7 @@ extension Collection {
         let change = DocumentChange(documentID: id, collection: self)
         // A consumer that falls behind is told that the document changed, not how often.
         let buffer = FeedBuffer<DocumentChange>(limit: 64 << 10, cost: { _ in 64 }, merge: { _, _ in })
-        return try database.feed(of: [self], buffer) { ids in
+        return try Feed(of: [self], in: database, buffer) { ids in
             if ids.contains(where: { $0.isExactly(id) }) { buffer.push(change) }
         }
     }

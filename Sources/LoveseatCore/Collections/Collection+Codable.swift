@@ -1,5 +1,4 @@
 public import LoveseatModel
-import LoveseatStorage
 
 /// Documents as models: values of `Codable` types that are `Identifiable` by a ``DocumentKey``, such as a `String`, a `UUID` or an `Int`.
 extension Collection {
@@ -35,7 +34,7 @@ extension Collection {
         _ value: T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        try saved(value, concurrencyControl) != nil
+        try ModelWriter(self).save(value, concurrencyControl) != nil
     }
 
     /// Saves a value as a document, and updates its ``RevisionTracking/revisionID``.
@@ -47,26 +46,9 @@ extension Collection {
         _ value: inout T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        guard let document = try saved(value, concurrencyControl) else { return false }
+        guard let document = try ModelWriter(self).save(value, concurrencyControl) else { return false }
         value.revisionID = document.revisionID
         return true
-    }
-
-    /// The document that a value was saved as; nil after a conflict.
-    private func saved<T: Encodable & Identifiable>(_ value: T, _ concurrencyControl: ConcurrencyControl)
-        throws(LoveseatError) -> Document? where T.ID: DocumentKey
-    {
-        while true {
-            var draft = try ModelDraft(value, concurrencyControl) { id throws(LoveseatError) in
-                try document(id: id)
-            }
-            if draft.isUnchanged { return draft.document }
-            if try save(&draft.document, concurrencyControl: draft.concurrencyControl) {
-                return draft.document
-            }
-            // The stored document, on which the draft is based, was changed meanwhile.
-            if concurrencyControl == .failOnConflict { return nil }
-        }
     }
 
     /// Saves a value as a document, and asks a handler what to do if the document was changed since the value was read.
@@ -87,20 +69,7 @@ extension Collection {
         _ value: inout T,
         conflictHandler: (inout T, T?) throws -> Bool
     ) throws -> Bool where T.ID: DocumentKey {
-        var draft = try ModelDraft(value, .failOnConflict) { id throws(LoveseatError) in try document(id: id)
-        }
-        var changed = value
-        let isSaved =
-            try draft.isUnchanged
-            || save(&draft.document) { mine, stored in
-                guard try conflictHandler(&changed, try stored?.decode(T.self)) else { return false }
-                mine.properties = try Document(encoding: changed).keeping(what: T.self, doesNotKnowOf: stored)
-                    .properties
-                return true
-            }
-        guard isSaved else { return false }
-        value = changed.tracking(draft.document.revisionID)
-        return true
+        try ModelWriter(self).save(&value, conflictHandler)
     }
 
     /// Saves values as documents in one transaction, which is much faster than one by one: all of them, or none if one cannot be saved.
@@ -113,28 +82,7 @@ extension Collection {
         _ values: [T],
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        while true {
-            var drafts: [ModelDraft] = []
-            drafts.reserveCapacity(values.count)
-            // A value may be based on one before it.
-            var earlier: DocumentMap<Document> = [:]
-            for value in values {
-                var draft = try ModelDraft(value, concurrencyControl) { id throws(LoveseatError) in
-                    if let before = earlier[ExactText(id)] { return before }
-                    return try document(id: id)
-                }
-                guard T.self is any RevisionTracking.Type else {
-                    drafts.append(draft)
-                    continue
-                }
-                if earlier.updateValue(draft.document, forKey: ExactText(draft.document.id)) != nil {
-                    draft.concurrencyControl = concurrencyControl
-                }
-                if !draft.isUnchanged { drafts.append(draft) }
-            }
-            if try save(drafts) { return true }
-            if concurrencyControl == .failOnConflict { return false }
-        }
+        try ModelWriter(self).save(values, concurrencyControl)
     }
 
     /// Saves documents in one transaction without updating the caller's copies: all of them, or none if one cannot be saved.
@@ -146,40 +94,7 @@ extension Collection {
     public func save(_ documents: [Document], concurrencyControl: ConcurrencyControl = .lastWriteWins)
         throws(LoveseatError) -> Bool
     {
-        try save(documents.map { ModelDraft($0, concurrencyControl) })
-    }
-
-    private func save(_ drafts: [ModelDraft]) throws(LoveseatError) -> Bool {
-        struct Conflict: Error {}
-        let bodies = try bodies(of: drafts)
-        do {
-            try writeDocuments { transaction in
-                for (draft, body) in zip(drafts, bodies) {
-                    let saved = try transaction.save(
-                        draft.document.id,
-                        in: handle,
-                        body: body,
-                        isDeleted: false,
-                        condition: SaveCondition(draft.concurrencyControl, of: draft.document)
-                    )
-                    if saved == nil { throw Conflict() }
-                }
-            }
-        } catch is Conflict { return false } catch { throw LoveseatError(storage: error) }
-        return true
-    }
-
-    private func bodies(of drafts: [ModelDraft]) throws(LoveseatError) -> [JSONText] {
-        var bodies: [JSONText] = []
-        bodies.reserveCapacity(drafts.count)
-        for draft in drafts { bodies.append(try checkedBody(of: draft.document)) }
-        return bodies
-    }
-
-    private func writeDocuments(_ body: (StoreWriteTransaction) throws -> Void, call: String = #function)
-        throws
-    {
-        try openStore(call).write(within: database.config.busyTimeout, call: call, body)
+        try ModelWriter(self).save(documents.map { ModelDraft($0, concurrencyControl) })
     }
 
     // MARK: Changing
@@ -201,13 +116,7 @@ extension Collection {
     ///   is deleted meanwhile; otherwise as ``save(_:concurrencyControl:)-t2kq``.
     @discardableResult
     public func update(id: some DocumentKey, _ change: (inout Document) throws -> Void) throws -> Document {
-        while true {
-            guard let stored = try document(id: id.documentID) else { throw notFound(id.documentID) }
-            var document = stored
-            try change(&document)
-            if document.hasSameContent(as: stored) { return stored }
-            if try save(&document, concurrencyControl: .failOnConflict) { return document }
-        }
+        try ModelWriter(self).update(id.documentID, change)
     }
 
     /// Changes a document as a value of a type, without losing what others change at the same time.
@@ -236,7 +145,7 @@ extension Collection {
     ) throws -> T {
         var changed: T?
         let document = try update(id: id) { changed = try $0.change(as: type, change) }
-        guard let changed else { throw notFound(id.documentID) }
+        guard let changed else { throw LoveseatError.noDocument(id.documentID, in: self) }
         return changed.tracking(document.revisionID)
     }
 
@@ -248,8 +157,7 @@ extension Collection {
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged.
     public func delete(id: some DocumentKey) throws(LoveseatError) {
-        let id = id.documentID
-        do { try writeDocuments { try delete(id: id, $0) } } catch { throw LoveseatError(storage: error) }
+        try edit(in: openStore()) { try $0.delete(id.documentID) }
     }
 
     /// Deletes the document of a value. It is replaced by a tombstone, which replicates.
@@ -262,13 +170,10 @@ extension Collection {
         _ value: T,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        let base = (value as? any RevisionTracking)?.revisionID
-        guard concurrencyControl == .failOnConflict, let base else {
+        guard concurrencyControl == .failOnConflict, let document = Document(tracking: value) else {
             try delete(id: value.id)
             return true
         }
-        var document = Document(id: value.id.documentID)
-        document.revisionID = base
         return try delete(document, concurrencyControl: concurrencyControl)
     }
 
@@ -277,18 +182,6 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func purge<T: Identifiable>(_ value: T) throws(LoveseatError) where T.ID: DocumentKey {
         try purge(id: value.id.documentID)
-    }
-
-    func delete(id: String, _ transaction: StoreWriteTransaction) throws {
-        guard let record = try transaction.record(id, in: handle) else { throw notFound(id) }
-        if record.isDeleted { return }
-        _ = try transaction.save(
-            id,
-            in: handle,
-            body: .emptyObject,
-            isDeleted: true,
-            condition: .lastWriteWins
-        )
     }
 }
 

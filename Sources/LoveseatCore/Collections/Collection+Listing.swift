@@ -16,12 +16,12 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `invalidParameter` for a negative limit, or a cursor of the other order; `corruptData` or
     ///   `corruptRevisionData` if what is stored of a document is damaged; `busy`; `notOpen`.
     public func documents(_ listing: DocumentListing = .all) throws(LoveseatError) -> [Document] {
-        try snapshot { try documents(listing, $0) }
+        try CollectionReader.snapshot(of: self) { try $0.documents(listing) }
     }
 
     /// Returns documents in an array without blocking a thread of Swift's pool; see `documents(_:)`.
     public func documents(_ listing: DocumentListing = .all) async throws -> [Document] {
-        try await snapshotOfTask { try documents(listing, $0) }
+        try await CollectionReader.snapshotOfTask(of: self) { try $0.documents(listing) }
     }
 
     /// Returns documents as values of a type, in an array.
@@ -31,26 +31,26 @@ extension Collection {
     public func documents<T: Decodable>(_ listing: DocumentListing = .all, as type: T.Type)
         throws(LoveseatError) -> [T]
     {
-        try Self.decode(try documents(listing), type)
+        try Document.decode(try documents(listing), type)
     }
 
     /// Returns documents as values of a type without blocking a thread of Swift's pool.
     public func documents<T: Decodable>(_ listing: DocumentListing = .all, as type: T.Type) async throws
         -> [T]
     {
-        try Self.decode(try await documents(listing), type)
+        try Document.decode(try await documents(listing), type)
     }
 
     /// Returns the IDs of documents, without reading the documents.
     ///
     /// - Throws: As `documents(_:)`.
     public func documentIDs(_ listing: DocumentListing = .all) throws(LoveseatError) -> [String] {
-        try snapshot { try documentIDs(listing, $0) }
+        try CollectionReader.snapshot(of: self) { try $0.documentIDs(listing) }
     }
 
     /// Returns the IDs of documents without blocking a thread of Swift's pool.
     public func documentIDs(_ listing: DocumentListing = .all) async throws -> [String] {
-        try await snapshotOfTask { try documentIDs(listing, $0) }
+        try await CollectionReader.snapshotOfTask(of: self) { try $0.documentIDs(listing) }
     }
 
     // MARK: By their IDs
@@ -59,12 +59,12 @@ extension Collection {
     ///
     /// - Throws: ``LoveseatError``: `corruptData`, `corruptRevisionData`, `busy`, `notOpen`.
     public func documents(ids: [String]) throws(LoveseatError) -> [Document] {
-        try snapshot { try documents(ids: ids, $0) }
+        try CollectionReader.snapshot(of: self) { try $0.documents(ids: ids) }
     }
 
     /// Returns the documents of some IDs without blocking a thread of Swift's pool.
     public func documents(ids: [String]) async throws -> [Document] {
-        try await snapshotOfTask { try documents(ids: ids, $0) }
+        try await CollectionReader.snapshotOfTask(of: self) { try $0.documents(ids: ids) }
     }
 
     /// Returns the documents of some IDs as values of a type, in the order of the IDs, without those that do not exist or were deleted.
@@ -73,12 +73,12 @@ extension Collection {
     ///   `corruptRevisionData`, `busy`, `notOpen`.
     public func documents<T: Decodable>(ids: [some DocumentKey], as type: T.Type) throws(LoveseatError) -> [T]
     {
-        try Self.decode(try documents(ids: ids.map(\.documentID)), type)
+        try Document.decode(try documents(ids: ids.map(\.documentID)), type)
     }
 
     /// Returns the documents of some IDs as values of a type without blocking a thread of Swift's pool.
     public func documents<T: Decodable>(ids: [some DocumentKey], as type: T.Type) async throws -> [T] {
-        try Self.decode(try await documents(ids: ids.map(\.documentID)), type)
+        try Document.decode(try await documents(ids: ids.map(\.documentID)), type)
     }
 
     /// Returns whether there is a document of this ID that is not deleted.
@@ -117,72 +117,5 @@ extension Collection {
         as type: T.Type
     ) -> DocumentStream<T> {
         DocumentStream(self, listing) { document throws(LoveseatError) in try document.decode(T.self) }
-    }
-
-    // MARK: Parts
-
-    func documents(_ listing: DocumentListing, _ view: StoreReadTransaction) throws -> [Document] {
-        var found: [Document] = []
-        try view.list(try listing.stored, in: handle) {
-            found.append(try Document($0, in: self))
-            return true
-        }
-        return found
-    }
-
-    func documentIDs(_ listing: DocumentListing, _ view: StoreReadTransaction) throws -> [String] {
-        var found: [String] = []
-        try view.listIDs(try listing.stored, in: handle) { id, _ in
-            found.append(id)
-            return true
-        }
-        return found
-    }
-
-    func documents(ids: [String], _ view: StoreReadTransaction) throws -> [Document] {
-        try ids.compactMap { id in
-            guard let record = try view.record(id, in: handle), !record.isDeleted else { return nil }
-            return try Document(record, in: self)
-        }
-    }
-
-    static func decode<T: Decodable>(_ documents: [Document], _ type: T.Type) throws(LoveseatError) -> [T] {
-        var values: [T] = []
-        values.reserveCapacity(documents.count)
-        for document in documents { values.append(try document.decode(type)) }
-        return values
-    }
-
-    /// Reads a snapshot.
-    func snapshot<T>(_ call: String = #function, _ body: (StoreReadTransaction) throws -> T)
-        throws(LoveseatError) -> T
-    {
-        let store = try openStore(call)
-        return try DocumentStore.wrapping {
-            try store.read(within: database.config.busyTimeout, call: call) {
-                try requireThere($0)
-                return try body($0)
-            }
-        }
-    }
-
-    /// Reads a snapshot on one of the store's own threads.
-    func snapshotOfTask<T: Sendable>(
-        _ call: String = #function,
-        _ body: @Sendable (StoreReadTransaction) throws -> T
-    ) async throws -> T {
-        let store = try openStore(call)
-        do {
-            return try await store.readFromTask(within: database.config.busyTimeout, call: call) {
-                try requireThere($0)
-                return try body($0)
-            }
-        } catch { throw Database.mapped(error) }
-    }
-
-    private func requireThere(_ view: StoreReadTransaction) throws(LoveseatError) {
-        guard view.contains(handle) else {
-            throw LoveseatError(.notOpen, "collection \(fullName) was deleted")
-        }
     }
 }

@@ -79,13 +79,18 @@ public struct Collection: Sendable {
         return store
     }
 
-    private func write<T>(
+    /// Changes documents in a transaction of its own.
+    ///
+    /// `call`: the name of the called function, for messages.
+    func edit<T>(
         in store: DocumentStore,
         call: String = #function,
-        _ body: (StoreWriteTransaction) throws -> T
+        _ body: (DocumentEditor) throws -> T
     ) throws(LoveseatError) -> T {
         try DocumentStore.wrapping {
-            try store.write(within: database.config.busyTimeout, call: call, body)
+            try store.write(within: database.config.busyTimeout, call: call) {
+                try body(DocumentEditor(self, $0))
+            }
         }
     }
 
@@ -121,11 +126,8 @@ public struct Collection: Sendable {
         throws(LoveseatError) -> Bool
     {
         let store = try openStore()
-        let body = try checkedBody(of: document)
-        let condition = SaveCondition(concurrencyControl, of: document)
-        let saved = try write(in: store) {
-            try $0.save(document.id, in: handle, body: body, isDeleted: false, condition: condition)
-        }
+        let body = try DocumentValidator(self).body(of: document)
+        let saved = try edit(in: store) { try $0.save(document, body, concurrencyControl) }
         guard let saved else { return false }
         document.apply(saved, in: self)
         return true
@@ -188,8 +190,8 @@ public struct Collection: Sendable {
         throws(LoveseatError) -> Bool
     {
         let store = try openStore()
-        try requireOwn(document)
-        return try write(in: store) { try delete(document, concurrencyControl, $0) }
+        try DocumentValidator(self).requireOwn(document)
+        return try edit(in: store) { try $0.delete(document, concurrencyControl) }
     }
 
     /// Removes a document from this database, with all its versions. Other databases keep it, and do not send it again until it
@@ -202,17 +204,15 @@ public struct Collection: Sendable {
     ///   or `Database`.
     public func purge(_ document: Document) throws(LoveseatError) {
         let store = try openStore()
-        try requireOwn(document)
-        try purge(document.id, in: store)
+        try DocumentValidator(self).requireOwn(document)
+        try edit(in: store) { try $0.purge(document.id) }
     }
 
     /// Removes a document or a tombstone from this database; see ``purge(_:)-(Document)``.
     ///
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
-    public func purge(id: String) throws(LoveseatError) { try purge(id, in: openStore()) }
-
-    private func purge(_ id: String, in store: DocumentStore) throws(LoveseatError) {
-        guard try write(in: store, { try $0.purge(id, in: handle) }) else { throw notFound(id) }
+    public func purge(id: String) throws(LoveseatError) {
+        try edit(in: openStore()) { try $0.purge(id) }
     }
 
     // MARK: Expiration
@@ -225,8 +225,7 @@ public struct Collection: Sendable {
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func setDocumentExpiration(id: String, expiration: Date?) throws(LoveseatError) {
         let time = expiration.map(\.expirationTime)
-        let isSet = try write(in: openStore()) { try $0.setExpiration(id, in: handle, at: time) }
-        guard isSet else { throw notFound(id) }
+        try edit(in: openStore()) { try $0.setExpiration(of: id, at: time) }
         if let time { try database.opened.expiration.expires(at: time) }
     }
 

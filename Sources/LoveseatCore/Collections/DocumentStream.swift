@@ -64,9 +64,9 @@ public struct DocumentStream<Element>: AsyncSequence, Sendable {
         private mutating func readPart() async throws {
             if parts.isAtEnd { return }
             let (collection, before) = (collection, parts)
-            (documents, parts) = try await collection.snapshotOfTask {
+            (documents, parts) = try await CollectionReader.snapshotOfTask(of: collection) {
                 var parts = before
-                let documents = try parts.next(of: collection, in: $0) ?? []
+                let documents = try parts.next(of: collection, $0) ?? []
                 return (documents.reversed(), parts)
             }
         }
@@ -85,13 +85,13 @@ struct DocumentParts: Sendable {
     init(_ listing: DocumentListing) { self.listing = listing }
 
     /// Reads the next documents, at least one; nil at the end.
-    mutating func next(of collection: Collection, in view: StoreReadTransaction) throws -> [Document]? {
+    mutating func next(of collection: Collection, _ reader: CollectionReader) throws -> [Document]? {
         if isAtEnd { return nil }
         var stored = try listing.stored
         stored.limit = min(stored.limit, Self.maximumCount)
         var documents: [Document] = []
         var bytes = 0
-        try view.list(stored, in: collection.handle) { record in
+        try reader.forEachRecord(stored) { record in
             documents.append(try Document(record, in: collection))
             bytes += record.body.bytes.count
             return bytes < Self.maximumBytes

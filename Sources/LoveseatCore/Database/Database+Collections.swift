@@ -68,7 +68,7 @@ extension Database {
     public func createCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError)
         -> Collection
     {
-        let name = try Self.checked(name, scope)
+        let name = try CollectionName(checking: name, scope)
         if let collection = try collection(name) { return collection }
         let store = try store
         let handle = try DocumentStore.wrapping {
@@ -83,7 +83,7 @@ extension Database {
     public func collection(name: String, scope: String? = defaultScopeName) throws(LoveseatError)
         -> Collection?
     {
-        try collection(try Self.checked(name, scope))
+        try collection(try CollectionName(checking: name, scope))
     }
 
     package func collection(_ name: CollectionName) throws(LoveseatError) -> Collection? {
@@ -97,8 +97,8 @@ extension Database {
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for the default collection; `busy`; `notWriteable`; an error of the disk.
     public func deleteCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError) {
-        let name = try Self.checked(name, scope)
-        try Self.requireDeletable(name)
+        let name = try CollectionName(checking: name, scope)
+        try name.requireDeletable()
         let store = try store
         try DocumentStore.wrapping {
             try store.write(within: config.busyTimeout) { try $0.deleteCollection(name) }
@@ -110,25 +110,6 @@ extension Database {
         let store = try store
         try store.requireNoTransaction(call)
         return store
-    }
-
-    static func requireDeletable(_ name: CollectionName) throws(LoveseatError) {
-        guard name != .default else {
-            throw LoveseatError(
-                .invalidParameter,
-                "the default collection cannot be deleted: purge its documents instead"
-            )
-        }
-    }
-
-    static func checked(_ name: String, _ scope: String?) throws(LoveseatError) -> CollectionName {
-        guard let checked = CollectionName(scope: scope ?? defaultScopeName, name: name) else {
-            throw LoveseatError(
-                .invalidParameter,
-                "\"\(scope ?? "").\(name)\" is not a valid name for a collection: use 1 to 251 of A-Z a-z 0-9 _ - %, first not _ or %"
-            )
-        }
-        return checked
     }
 }
 

@@ -1,7 +1,5 @@
-private import Foundation
 import Logging
 public import LoveseatModel
-import LoveseatReplication
 package import LoveseatStorage
 private import Synchronization
 
@@ -21,18 +19,10 @@ public final class Database: Sendable {
     let instance = Database.instances.add(1, ordering: .relaxed).newValue
     /// The number of the open folder, which this object shares with others that have it open at the same time.
     let folderNumber: UInt64
-    private let state: Mutex<State>
+    /// The use of the open folder by this object.
+    package let session: DatabaseSession
 
     private static let instances = Atomic<UInt64>(0)
-
-    private struct State {
-        /// Nil once closed.
-        var open: DatabaseInstance?
-        var services: [ObjectIdentifier: any DatabaseService] = [:]
-        /// Closures that end the feeds of this instance.
-        var feedEnds: [UInt64: @Sendable () -> Void] = [:]
-        var nextFeed: UInt64 = 0
-    }
 
     /// Opens a database, and creates it if it does not exist.
     ///
@@ -45,41 +35,12 @@ public final class Database: Sendable {
     public init(name: String, config: DatabaseConfiguration = DatabaseConfiguration()) throws(LoveseatError) {
         self.name = name
         self.config = config
-        let folder = try Self.folder(name, in: config.directory)
-        guard (1...DatabaseConfiguration.largestMaximumDocumentBytes).contains(config.maximumDocumentBytes)
-        else {
-            throw LoveseatError(
-                .invalidParameter,
-                "maximumDocumentBytes is \(config.maximumDocumentBytes): use 1 to \(DatabaseConfiguration.largestMaximumDocumentBytes)"
-            )
-        }
-        guard config.busyTimeout >= .zero else {
-            throw LoveseatError(.invalidParameter, "busyTimeout is negative: use 0 or more")
-        }
-        guard DatabaseConfiguration.cacheSizes.contains(config.cacheSize) else {
-            throw LoveseatError(
-                .invalidParameter,
-                "cacheSize is \(config.cacheSize): use \(1 << 20) to \(DatabaseConfiguration.cacheSizes.upperBound) bytes"
-            )
-        }
-        if !config.readOnly { try Self.makeDirectory(config.directory) }
-        var options = DocumentStore.Options()
-        options.fullSync = config.fullSync
-        options.isReadOnly = config.readOnly
-        options.excludesWriters = config.excludesWriters
-        options.busyTimeout = config.busyTimeout
-        options.cacheSize = config.cacheSize
-        options.ancestorBodiesKept = config.enableDeltaSync ? DatabaseConfiguration.deltaBasesKept : 0
-        options.remembersAncestorBodies = config.remembersDeltaSync
-        options.onNewIdentity = {
-            LogDomain.database.log(
-                .notice,
-                "\(name): \(folder) was copied from another folder or a backup: it compares all documents with its peers once"
-            )
-        }
-        let open = try DatabaseInstance.open(folder: folder, options: options)
+        let folder = try DatabaseFolder(name: name, in: config.directory)
+        let options = try config.storeOptions(for: name, folder)
+        if !config.readOnly { try DatabaseFolder.create(directory: config.directory) }
+        let open = try DatabaseInstance.open(folder: folder.path, options: options)
         folderNumber = open.number
-        state = Mutex(State(open: open))
+        session = DatabaseSession(open, name: name)
         LogDomain.database.log(.info, "\(name): opened \(folder)\(config.readOnly ? " for reading" : "")")
     }
 
@@ -88,55 +49,16 @@ public final class Database: Sendable {
         (self.name, config) = (name, DatabaseConfiguration())
         let open = DatabaseInstance(over: store)
         folderNumber = open.number
-        state = Mutex(State(open: open))
-    }
-
-    private static func makeDirectory(_ directory: String) throws(LoveseatError) {
-        do {
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        } catch {
-            throw LoveseatError(
-                .cantOpenFile,
-                "cannot create the folder \(directory): \(error.localizedDescription)"
-            )
-        }
-    }
-
-    deinit {
-        // There is no caller to report an error to.
-        try? state.withLock { state in
-            let open = state.open
-            state.open = nil
-            return open
-        }?.leave()
-    }
-
-    static func folder(_ name: String, in directory: String) throws(LoveseatError) -> String {
-        guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
-            !name.utf8.contains(0), name.utf8.count <= 240
-        else {
-            throw LoveseatError(
-                .invalidParameter,
-                "\"\(name)\" is not a valid database name: use 1 to 240 bytes without a slash"
-            )
-        }
-        return "\(directory)/\(name).loveseat"
+        session = DatabaseSession(open, name: name)
     }
 
     /// The path of the database's folder, or nil after the database was closed.
-    public var path: String? { state.withLock { $0.open?.folder } }
+    public var path: String? { session.path }
 
     /// The open folder.
     ///
     /// - Throws: `notOpen` after ``close()-swift.method``.
-    package var opened: DatabaseInstance {
-        get throws(LoveseatError) {
-            guard let open = state.withLock({ $0.open }) else {
-                throw LoveseatError(.notOpen, "database \"\(name)\" is closed")
-            }
-            return open
-        }
-    }
+    package var opened: DatabaseInstance { get throws(LoveseatError) { try session.opened } }
 
     package var store: DocumentStore { get throws(LoveseatError) { try opened.store } }
 
@@ -150,17 +72,8 @@ public final class Database: Sendable {
     /// - Throws: ``LoveseatError``: `transactionNotClosed` inside a transaction's closure; an error of the disk.
     @available(*, noasync, message: "use `try await close()`, which blocks no thread")
     public func close() throws(LoveseatError) {
-        try refuseInTransaction()
-        let services = removeServices()
-        if !services.isEmpty {
-            let done = DispatchSemaphore(value: 0)
-            Task.detached {
-                for service in services { await service.endWithDatabase() }
-                done.signal()
-            }
-            done.wait()
-        }
-        try leave()
+        try session.requireNoTransaction()
+        try session.end()
     }
 
     /// Closes the database: stops its replicators and listeners, waits for them, and releases the files.
@@ -170,23 +83,8 @@ public final class Database: Sendable {
     ///
     /// - Throws: ``LoveseatError``: `transactionNotClosed` inside a transaction's closure; an error of the disk.
     public func close() async throws(LoveseatError) {
-        try refuseInTransaction()
-        try await ending { $0 }
-    }
-
-    /// Ends the services, closes, and does something more. All of that is done even if the task is cancelled; see ``finishing(_:)``.
-    private func ending(
-        then finish: @escaping @Sendable (Result<Void, LoveseatError>) -> Result<Void, LoveseatError>
-    ) async throws(LoveseatError) {
-        let services = removeServices()
-        let closing: @Sendable () -> Result<Void, LoveseatError> = { [self] in
-            do throws(LoveseatError) { return .success(try leave()) } catch { return .failure(error) }
-        }
-        guard !services.isEmpty else { return try finish(closing()).get() }
-        try await finishing {
-            for service in services { await service.endWithDatabase() }
-            return finish(closing())
-        }?.get()
+        try session.requireNoTransaction()
+        try await session.end { $0 }
     }
 
     /// Closes the database and removes it from the disk.
@@ -198,10 +96,10 @@ public final class Database: Sendable {
     ///   cannot be removed. After `ioError` the database is closed.
     @available(*, noasync, message: "use `try await delete()`, which blocks no thread")
     public func delete() throws(LoveseatError) {
-        let folder = try beginRemoval()
-        defer { DatabaseInstance.endRemoval(folder) }
-        try close()
-        try Self.remove(folder)
+        let folder = try session.beginRemoval()
+        defer { folder.endRemoval() }
+        try session.end()
+        try folder.remove()
     }
 
     /// Closes the database and removes it from the disk, without blocking a thread.
@@ -213,21 +111,14 @@ public final class Database: Sendable {
     ///   of this process has the folder open, also for reading, `transactionNotClosed` inside a transaction's closure, `ioError` if files
     ///   cannot be removed. After `ioError` the database is closed.
     public func delete() async throws(LoveseatError) {
-        let folder = try beginRemoval()
-        try await ending { closed in
-            defer { DatabaseInstance.endRemoval(folder) }
+        let folder = try session.beginRemoval()
+        try await session.end { closed in
+            defer { folder.endRemoval() }
             do throws(LoveseatError) {
                 try closed.get()
-                return .success(try Self.remove(folder))
+                return .success(try folder.remove())
             } catch { return .failure(error) }
         }
-    }
-
-    private func beginRemoval() throws(LoveseatError) -> String {
-        let open = try opened
-        try refuseInTransaction("delete")
-        try open.store.requireWriteable()
-        return try DatabaseInstance.beginRemoval(open.folder, heldBy: 1)
     }
 
     /// Removes a database that is not open. Does nothing if it does not exist.
@@ -241,21 +132,15 @@ public final class Database: Sendable {
     public static func delete(withName name: String, inDirectory directory: String? = nil)
         throws(LoveseatError)
     {
-        let folder = try folder(name, in: directory ?? DatabaseConfiguration().directory)
-        if !FileManager.default.fileExists(atPath: folder) { return }
-        let removal = try DatabaseInstance.beginRemoval(folder, heldBy: 0)
-        defer { DatabaseInstance.endRemoval(removal) }
-        try remove(folder)
+        try DatabaseFolder(name: name, in: directory ?? DatabaseConfiguration().directory).removeUnused()
     }
 
     /// Returns whether a database of this name exists in a directory. A nil directory means the default of
     /// ``DatabaseConfiguration/directory``.
     public static func exists(withName name: String, inDirectory directory: String? = nil) -> Bool {
         // No database has a name that is not allowed.
-        guard let folder = try? folder(name, in: directory ?? DatabaseConfiguration().directory) else {
-            return false
-        }
-        return FileManager.default.fileExists(atPath: "\(folder)/db.sqlite")
+        let folder = try? DatabaseFolder(name: name, in: directory ?? DatabaseConfiguration().directory)
+        return folder?.hasDatabase ?? false
     }
 
     /// Copies a database with its blobs to a new database, which gets an identity of its own.
@@ -276,102 +161,8 @@ public final class Database: Sendable {
         toDatabase name: String,
         withConfig config: DatabaseConfiguration? = nil
     ) throws(LoveseatError) {
-        let config = config ?? DatabaseConfiguration()
-        let target = try folder(name, in: config.directory)
-        let files = FileManager.default
-        guard files.fileExists(atPath: "\(path)/db.sqlite") else {
-            throw LoveseatError(.notFound, "there is no database at \(path)")
-        }
-        guard !files.fileExists(atPath: target) else {
-            throw LoveseatError(
-                .invalidParameter,
-                "\(target) exists already: delete it or choose another name"
-            )
-        }
-        let source = try DatabaseInstance.open(folder: path, options: DocumentStore.Options())
-        // The copy is whole by then, or has its own error: that the source cannot be closed changes neither.
-        defer { try? source.leave() }
-        do {
-            try files.createDirectory(atPath: config.directory, withIntermediateDirectories: true)
-            try source.store.copy(to: target)
-        } catch {
-            // There is nothing to remove if the copy was not begun. The first error is the one to report.
-            try? files.removeItem(atPath: target)
-            throw LoveseatError(storage: error)
-        }
-    }
-
-    /// Removes a folder that this process does not have open, and keeps other processes from opening it meanwhile.
-    private static func remove(_ folder: String) throws(LoveseatError) {
-        let lock = try FolderLock(folder: folder)
-        defer { lock.release() }
-        do { try FileManager.default.removeItem(atPath: folder) } catch {
-            throw LoveseatError(.ioError, "cannot remove \(folder): \(error.localizedDescription)")
-        }
-    }
-
-    private func refuseInTransaction(_ call: String = #function) throws(LoveseatError) {
-        try state.withLock({ $0.open })?.store.requireNoTransaction(call)
-    }
-
-    private func leave() throws(LoveseatError) {
-        let (open, feedEnds) = state.withLock { state in
-            defer { (state.open, state.feedEnds) = (nil, [:]) }
-            return (state.open, state.feedEnds.values)
-        }
-        for end in feedEnds { end() }
-        // The database was closed before.
-        guard let open else { return }
-        try open.leave()
-        LogDomain.database.log(.info, "\(name): closed")
-    }
-
-    // MARK: Feeds
-
-    /// Ends a feed when this instance closes, even if another one keeps the folder open.
-    ///
-    /// Returns a number for ``forgetFeed(_:)``. Calls `end` at once if the database is closed.
-    package func endWhenClosed(_ end: @escaping @Sendable () -> Void) -> UInt64 {
-        let (number, isOpen) = state.withLock { state in
-            state.nextFeed += 1
-            if state.open != nil { state.feedEnds[state.nextFeed] = end }
-            return (state.nextFeed, state.open != nil)
-        }
-        if !isOpen { end() }
-        return number
-    }
-
-    /// Called when the feed has no consumer any more.
-    package func forgetFeed(_ number: UInt64) {
-        state.withLock { _ = $0.feedEnds.removeValue(forKey: number) }
-    }
-
-    // MARK: Services
-
-    /// Keeps a replicator or listener alive, and stops it when the database closes.
-    package func adopt(_ service: any DatabaseService) throws(LoveseatError) {
-        let isOpen = state.withLock { state in
-            guard state.open != nil else { return false }
-            state.services[ObjectIdentifier(service)] = service
-            return true
-        }
-        if !isOpen { throw LoveseatError(.notOpen, "database \"\(name)\" is closed") }
-    }
-
-    /// Called when a service has ended by itself.
-    package func release(_ service: any DatabaseService) {
-        state.withLock { $0.services[ObjectIdentifier(service)] = nil }
-    }
-
-    /// The replicators and listeners that run.
-    var services: [any DatabaseService] { state.withLock { Array($0.services.values) } }
-
-    private func removeServices() -> [any DatabaseService] {
-        state.withLock { state in
-            let services = Array(state.services.values)
-            state.services = [:]
-            return services
-        }
+        let directory = (config ?? DatabaseConfiguration()).directory
+        try DatabaseFolder(name: name, in: directory).copy(from: path, creating: directory)
     }
 
     // MARK: Maintenance
@@ -390,7 +181,7 @@ public final class Database: Sendable {
     @discardableResult
     public func removeTombstones(olderThan age: Duration) throws(LoveseatError) -> Int {
         let store = try store
-        try refuseInTransaction()
+        try session.requireNoTransaction()
         let removed = try DocumentStore.wrapping {
             try store.removeTombstones(olderThan: age.components.seconds)
         }
@@ -406,50 +197,8 @@ public final class Database: Sendable {
     ///   ``MaintenanceType/integrityCheck`` finds damage, `notWriteable`, an error of the disk.
     public func performMaintenance(type: MaintenanceType) throws(LoveseatError) {
         let store = try store
-        try refuseInTransaction()
+        try session.requireNoTransaction()
         LogDomain.database.log(.info, "\(name): maintenance: \(type)")
-        try DocumentStore.wrapping {
-            switch type {
-            case .compact: _ = try store.compact()
-            case .reindex: try store.reindex()
-            case .optimize: try store.optimize(isFull: false)
-            case .fullOptimize: try store.optimize(isFull: true)
-            case .integrityCheck:
-                let problems = try store.check()
-                if let first = problems.first {
-                    throw LoveseatError(
-                        .corruptData,
-                        "\(problems.count.counted("problem")), the first: \(first)"
-                    )
-                }
-            }
-        }
+        try DocumentStore.wrapping { try type.perform(on: store) }
     }
-}
-
-/// The kinds of maintenance that ``Database/performMaintenance(type:)`` performs.
-public enum MaintenanceType: UInt8, Hashable, Sendable, CaseIterable {
-    /// Removes blobs that no document refers to, and returns free space to the file system.
-    case compact
-    /// Rebuilds the indexes.
-    case reindex
-    /// Verifies everything that is stored, blobs included, and throws `corruptData` if something is damaged.
-    case integrityCheck
-    /// Updates outdated statistics that SQLite plans queries with.
-    case optimize
-    /// Updates all statistics that SQLite plans queries with.
-    case fullOptimize
-}
-
-/// A replicator, listener or other service that must end before its database closes.
-package protocol DatabaseService: AnyObject, Sendable {
-    /// Stops, and returns when it no longer uses the database.
-    func endWithDatabase() async
-
-    /// The replications that it is a side of.
-    var replicationTasks: [ReplicationTask] { get }
-}
-
-extension DatabaseService {
-    package var replicationTasks: [ReplicationTask] { [] }
 }

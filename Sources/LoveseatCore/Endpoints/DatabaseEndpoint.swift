@@ -37,7 +37,7 @@ public struct DatabaseEndpoint: BLIPEndpoint {
             compressionLevel: 0
         )
         let service = LocalService(peers: peers, database: database)
-        try database.adopt(service)
+        try database.session.adopt(service)
         service.run(PeerConnection(channel: far, negotiated: .mobile3))
         return PeerConnection(channel: near, negotiated: .mobile3)
     }
@@ -56,7 +56,7 @@ private final class LocalService: DatabaseService {
     func run(_ connection: PeerConnection) {
         Task.detached { [self] in
             await peers.serve(connection)
-            database.release(self)
+            database.session.release(self)
         }
     }
 

@@ -18,7 +18,30 @@ public struct KnownPeer: Hashable, Sendable {
 }
 
 extension Database {
-    private static var known: StoredList<KnownPeer> {
+    /// Returns the peers whose certificates were trusted when they were first seen, in that order.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
+    public func knownPeers() throws(LoveseatError) -> [KnownPeer] {
+        try StoredList.known.elements(of: self)
+    }
+
+    /// Adds a peer, or replaces the one with the same service. `TrustOnFirstUse` does this itself.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
+    public func addKnownPeer(_ peer: KnownPeer) throws(LoveseatError) {
+        try StoredList.known.change(in: self) { $0.filter { !$0.service.isExactly(peer.service) } + [peer] }
+    }
+
+    /// Forgets the peers with a certificate, so that the next connection asks again. Does nothing if there are none.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
+    public func removeKnownPeer(fingerprint: String) throws(LoveseatError) {
+        try StoredList.known.change(in: self) { $0.filter { $0.fingerprint != fingerprint } }
+    }
+}
+
+extension StoredList<KnownPeer> {
+    fileprivate static var known: StoredList<KnownPeer> {
         StoredList(
             key: "known_peers",
             name: "known peers",
@@ -35,26 +58,5 @@ extension Database {
                 return KnownPeer(service: service, peerID: item["id"]?.string, fingerprint: fingerprint)
             }
         )
-    }
-
-    /// Returns the peers whose certificates were trusted when they were first seen, in that order.
-    ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
-    public func knownPeers() throws(LoveseatError) -> [KnownPeer] {
-        try elements(of: Self.known)
-    }
-
-    /// Adds a peer, or replaces the one with the same service. `TrustOnFirstUse` does this itself.
-    ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
-    public func addKnownPeer(_ peer: KnownPeer) throws(LoveseatError) {
-        try change(Self.known) { $0.filter { !$0.service.isExactly(peer.service) } + [peer] }
-    }
-
-    /// Forgets the peers with a certificate, so that the next connection asks again. Does nothing if there are none.
-    ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
-    public func removeKnownPeer(fingerprint: String) throws(LoveseatError) {
-        try change(Self.known) { $0.filter { $0.fingerprint != fingerprint } }
     }
 }

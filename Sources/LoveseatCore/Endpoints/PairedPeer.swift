@@ -21,7 +21,35 @@ public struct PairedPeer: Hashable, Sendable {
 }
 
 extension Database {
-    private static var pairings: StoredList<PairedPeer> {
+    /// Returns the peers that this database was paired with, in order of their fingerprints.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
+    public func pairedPeers() throws(LoveseatError) -> [PairedPeer] {
+        try StoredList.paired.elements(of: self)
+    }
+
+    /// Adds a peer, or replaces the one with the same fingerprint. Pairing does this itself.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
+    public func addPairedPeer(_ peer: PairedPeer) throws(LoveseatError) {
+        try StoredList.paired.change(in: self) { peers in
+            (peers.filter { $0.fingerprint != peer.fingerprint } + [peer])
+                .sorted { $0.fingerprint < $1.fingerprint }
+        }
+    }
+
+    /// Removes a peer by the fingerprint of its certificate. Does nothing if the database was not paired with it.
+    ///
+    /// Listeners refuse the peer when it connects the next time. A connection that is open stays open.
+    ///
+    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
+    public func removePairedPeer(fingerprint: String) throws(LoveseatError) {
+        try StoredList.paired.change(in: self) { $0.filter { $0.fingerprint != fingerprint } }
+    }
+}
+
+extension StoredList<PairedPeer> {
+    fileprivate static var paired: StoredList<PairedPeer> {
         StoredList(
             key: "paired_peers",
             name: "paired peers",
@@ -43,31 +71,5 @@ extension Database {
                 )
             }
         )
-    }
-
-    /// Returns the peers that this database was paired with, in order of their fingerprints.
-    ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `corruptData` if the list is damaged; an error of the disk.
-    public func pairedPeers() throws(LoveseatError) -> [PairedPeer] {
-        try elements(of: Self.pairings)
-    }
-
-    /// Adds a peer, or replaces the one with the same fingerprint. Pairing does this itself.
-    ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
-    public func addPairedPeer(_ peer: PairedPeer) throws(LoveseatError) {
-        try change(Self.pairings) { peers in
-            (peers.filter { $0.fingerprint != peer.fingerprint } + [peer])
-                .sorted { $0.fingerprint < $1.fingerprint }
-        }
-    }
-
-    /// Removes a peer by the fingerprint of its certificate. Does nothing if the database was not paired with it.
-    ///
-    /// Listeners refuse the peer when it connects the next time. A connection that is open stays open.
-    ///
-    /// - Throws: ``LoveseatError``: `notOpen`; `busy`; `notWriteable`; `corruptData` if the list is damaged; an error of the disk.
-    public func removePairedPeer(fingerprint: String) throws(LoveseatError) {
-        try change(Self.pairings) { $0.filter { $0.fingerprint != fingerprint } }
     }
 }

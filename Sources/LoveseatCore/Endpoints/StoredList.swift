@@ -12,7 +12,22 @@ struct StoredList<Element> {
     /// The element of such JSON; nil for one that is not of this list.
     let element: (JSONElement) -> Element?
 
-    fileprivate func elements(in view: StoreReadTransaction) throws -> [Element] {
+    func elements(of database: Database) throws(LoveseatError) -> [Element] {
+        let store = try database.store
+        return try DocumentStore.wrapping { try store.readRows { try elements(in: $0) } }
+    }
+
+    func change(in database: Database, _ change: ([Element]) -> [Element]) throws(LoveseatError) {
+        let store = try database.store
+        try DocumentStore.wrapping {
+            try store.write { transaction in
+                let json = change(try elements(in: transaction)).map(json)
+                try transaction.setInfo(key, JSONValue.array(json).description)
+            }
+        }
+    }
+
+    private func elements(in view: StoreReadTransaction) throws -> [Element] {
         // Nothing has been added yet.
         guard let text = try view.info(key) else { return [] }
         guard let json = try? JSONElement(parsing: Array(text.utf8)) else {
@@ -22,24 +37,5 @@ struct StoredList<Element> {
             )
         }
         return json.items.compactMap(element)
-    }
-}
-
-extension Database {
-    func elements<Element>(of list: StoredList<Element>) throws(LoveseatError) -> [Element] {
-        let store = try store
-        return try DocumentStore.wrapping { try store.readRows { try list.elements(in: $0) } }
-    }
-
-    func change<Element>(_ list: StoredList<Element>, _ change: ([Element]) -> [Element])
-        throws(LoveseatError)
-    {
-        let store = try store
-        try DocumentStore.wrapping {
-            try store.write { transaction in
-                let json = change(try list.elements(in: transaction)).map(list.json)
-                try transaction.setInfo(list.key, JSONValue.array(json).description)
-            }
-        }
     }
 }

@@ -1,5 +1,4 @@
 public import LoveseatModel
-import LoveseatStorage
 
 /// A value that is read from a database, and again after each change, as an asynchronous sequence.
 ///
@@ -109,37 +108,9 @@ extension Database {
     ) throws(LoveseatError) -> LiveValues<Value> {
         // One waiting event stands for all changes since the last value.
         let buffer = FeedBuffer<Void>(limit: 1, cost: { _ in 1 }, merge: { _, _ in })
-        let changes = try feed(of: collections, buffer) { if isRelevant($0) { buffer.push(()) } }
+        let changes = try Feed(of: collections, in: self, buffer) { if isRelevant($0) { buffer.push(()) } }
         buffer.push(())
         return LiveValues(changes) { [self] in try await read(body) }
-    }
-
-    /// Subscribes to the commits of collections, until the database closes or one of the collections is deleted.
-    func feed<Element>(
-        of collections: [Collection],
-        _ buffer: FeedBuffer<Element>,
-        _ notify: @escaping @Sendable ([String]) -> Void
-    ) throws(LoveseatError) -> Feed<Element> {
-        var subscriptions: [(hub: ChangeHub, token: Int)] = []
-        do {
-            for collection in collections {
-                let hub = try collection.openStore().changes
-                let token = hub.subscribe(
-                    collection: collection.handle.number,
-                    onClose: { buffer.finish() },
-                    { notify($0.documentIDs) }
-                )
-                subscriptions.append((hub, token))
-            }
-        } catch {
-            for (hub, token) in subscriptions { hub.unsubscribe(token) }
-            throw error
-        }
-        let number = endWhenClosed { buffer.finish() }
-        return Feed(buffer) { [self, subscriptions] in
-            for (hub, token) in subscriptions { hub.unsubscribe(token) }
-            forgetFeed(number)
-        }
     }
 }
 

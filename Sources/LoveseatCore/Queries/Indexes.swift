@@ -73,7 +73,7 @@ extension Collection {
     /// - Throws: ``LoveseatError``: `invalidParameter` for a name that is not allowed, or a configuration without expressions;
     ///   `invalidQuery` for an expression that is not one; `busy`, `notWriteable`, `notOpen`, `transactionNotClosed`; an error of the disk.
     public func createIndex(_ config: any IndexConfiguration, withName name: String) throws(LoveseatError) {
-        let specification = try Self.specification(config, name)
+        let specification = try IndexSpecification(config, name: name)
         let store = try openStore()
         try DocumentStore.wrapping {
             try store.write(within: database.config.busyTimeout) {
@@ -95,7 +95,7 @@ extension Collection {
         withName name: String,
         progress: (@Sendable (Double) -> Void)? = nil
     ) async throws {
-        let specification = try Self.specification(config, name)
+        let specification = try IndexSpecification(config, name: name)
         let store = try openStore()
         do {
             try await store.writeFromTask(within: database.config.busyTimeout, isInterruptible: true) {
@@ -125,24 +125,7 @@ extension Collection {
     ///
     /// - Throws: ``LoveseatError``: `notOpen`, `transactionNotClosed`.
     public func index(withName name: String) throws(LoveseatError) -> (any IndexConfiguration)? {
-        guard let specification = try storedIndexes().first(where: { $0.name.isExactly(name) })?.specification
-        else {
-            return nil
-        }
-        switch specification.kind {
-        case .value:
-            return ValueIndexConfiguration(specification.expressions, where: specification.condition)
-        case .fullText:
-            return FullTextIndexConfiguration(
-                specification.expressions,
-                where: specification.condition,
-                ignoreAccents: specification.ignoresAccents,
-                language: specification.language
-            )
-        case .array:
-            let items = specification.expressions
-            return ArrayIndexConfiguration(path: specification.path, expressions: items.isEmpty ? nil : items)
-        }
+        try storedIndexes().first { $0.name.isExactly(name) }?.specification.configuration
     }
 
     private func storedIndexes() throws(LoveseatError) -> [StoredIndex] {
@@ -150,48 +133,5 @@ extension Collection {
         return try DocumentStore.wrapping {
             try store.read(within: database.config.busyTimeout) { $0.indexes(of: handle) }
         }
-    }
-
-    static func specification(_ config: any IndexConfiguration, _ name: String) throws(LoveseatError)
-        -> IndexSpecification
-    {
-        guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "\"")), !name.utf8.contains(0) else {
-            throw LoveseatError(
-                .invalidParameter,
-                "\"\(name)\" is not a valid name for an index: use at least one character, and no quotation mark"
-            )
-        }
-        var specification: IndexSpecification
-        switch config {
-        case let config as ValueIndexConfiguration:
-            specification = IndexSpecification(kind: .value, expressions: config.expressions)
-            specification.condition = config.where
-        case let config as FullTextIndexConfiguration:
-            specification = IndexSpecification(kind: .fullText, expressions: config.expressions)
-            specification.condition = config.where
-            specification.ignoresAccents = config.ignoreAccents
-            specification.language = config.language
-        case let config as ArrayIndexConfiguration:
-            specification = IndexSpecification(kind: .array, expressions: config.expressions ?? [])
-            specification.path = config.path
-            if config.path.isEmpty || config.expressions?.isEmpty == true { throw isEmpty(name) }
-        default:
-            throw LoveseatError(
-                .invalidParameter,
-                "\(type(of: config)) is not a kind of index: use ValueIndexConfiguration or one of its siblings"
-            )
-        }
-        if specification.expressions.isEmpty && specification.kind != .array { throw isEmpty(name) }
-        if specification.expressions.contains(where: { $0.allSatisfy(\.isWhitespace) }) {
-            throw isEmpty(name)
-        }
-        return specification
-    }
-
-    private static func isEmpty(_ name: String) -> LoveseatError {
-        LoveseatError(
-            .invalidParameter,
-            "index \"\(name)\" has an empty expression: name what it contains, such as a property"
-        )
     }
 }

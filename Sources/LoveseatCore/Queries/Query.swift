@@ -182,15 +182,19 @@ extension Database {
     }
 }
 
-extension Collection {
-    /// Creates a query for the documents that meet a condition in SQL++. ``QueryRow/documentID`` of its rows is their IDs.
+extension Query {
+    /// Creates a query for the documents of a collection that meet a condition in SQL++. ``QueryRow/documentID`` of its rows is their IDs.
     ///
     /// `order`: an expression with its direction; nil for any order.
     /// - Throws: As ``Database/createQuery(_:)``.
-    package func createIDQuery(where condition: String, order: String? = nil) throws(LoveseatError) -> Query {
-        let head = "SELECT meta().id AS `_id` FROM `\(scope.name)`.`\(name)` WHERE ("
+    package init(idsIn collection: Collection, where condition: String, order: String? = nil)
+        throws(LoveseatError)
+    {
+        let head = "SELECT meta().id AS `_id` FROM `\(collection.scope.name)`.`\(collection.name)` WHERE ("
         do throws(LoveseatError) {
-            return try database.createQuery("\(head)\(condition))" + (order.map { " ORDER BY \($0)" } ?? ""))
+            self = try collection.database.createQuery(
+                "\(head)\(condition))" + (order.map { " ORDER BY \($0)" } ?? "")
+            )
         } catch { throw error.located(after: head, in: condition) }
     }
 }
@@ -213,7 +217,7 @@ extension LoveseatError {
 }
 
 extension QueryRow {
-    /// The document's ID; nil in rows of other queries than those of ``Collection/createIDQuery(where:order:)``.
+    /// The document's ID; nil in rows of other queries than those of ``init(idsIn:where:order:)`` of ``Query``.
     package var documentID: String? { self["_id"]?.string }
 }
 

@@ -39,7 +39,7 @@ extension Query {
         }
         // One waiting event stands for all commits since the last run.
         let buffer = FeedBuffer<Void>(limit: 1, cost: { _ in 1 }, merge: { _, _ in })
-        let commits = try database.feed(of: found, buffer) { _ in buffer.push(()) }
+        let commits = try Feed(of: found, in: database, buffer) { _ in buffer.push(()) }
         buffer.push(())
         return QueryChanges(query: self, commits: commits)
     }

@@ -86,6 +86,6 @@ extension ConflictCase {
         }
         // As for an edit of the peer's version, which becomes the parent of the result.
         let kept = [remote, local].first { !$0.isDeleted && $0.body.bytes.contains(word: "_attachments") }
-        return .merged(try Collection.checkedJSON(of: answer).keepingAttachments(of: kept?.body))
+        return .merged(try DocumentValidator.canonicalBody(of: answer).keepingAttachments(of: kept?.body))
     }
 }

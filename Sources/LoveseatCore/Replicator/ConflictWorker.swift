@@ -100,7 +100,7 @@ package final class ConflictWorker: Sendable {
                 "the resolver of \"\(conflict.documentID)\" returned another document, \"\(answer?.id ?? "")\""
             )
         }
-        guard answer?.origin == nil || answer?.origin == collection.origin else {
+        guard answer?.origin == nil || answer?.origin == DocumentOrigin(collection) else {
             throw LoveseatError(
                 .conflict,
                 "the resolver of \"\(conflict.documentID)\" returned a document of another collection or database: return one of the two versions, or a new document"

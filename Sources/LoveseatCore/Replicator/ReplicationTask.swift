@@ -54,13 +54,6 @@ package struct ReplicationTask: Hashable, Sendable {
     }
 }
 
-extension Database {
-    /// The replications of this database that run in this process, on either side.
-    package var replicationTasks: [ReplicationTask] {
-        services.flatMap(\.replicationTasks).sorted { $0.id < $1.id }
-    }
-}
-
 extension Replicator {
     package var replicationTasks: [ReplicationTask] {
         let status = status

@@ -15,7 +15,7 @@ extension Replicator {
         } else {
             LogDomain.replicator.log(.info, "\(self): stopped")
         }
-        config.collections.first?.collection.database.release(self)
+        config.collections.first?.collection.database.session.release(self)
         let (status, feeds, documentFeeds, blobFeeds) = state.withLock { state in
             let status = Status(activity: .stopped, progress: state.status.progress, error: error)
             state.status = status
@@ -37,7 +37,7 @@ extension Replicator {
     private func attempts(_ reset: ActivePlan.Reset) async -> LoveseatError? {
         do throws(LoveseatError) {
             try config.validate()
-            try config.collections.first?.collection.database.adopt(self)
+            try config.collections.first?.collection.database.session.adopt(self)
         } catch { return error }
         guard let endpoint = config.target as? any PeerEndpoint else {
             return LoveseatError(.invalidParameter, "a replicator cannot use this endpoint")

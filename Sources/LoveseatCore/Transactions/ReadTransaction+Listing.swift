@@ -9,7 +9,7 @@ extension ReadTransaction {
     public func documents(_ listing: DocumentListing = .all, in collection: Collection) throws(LoveseatError)
         -> [Document]
     {
-        try read(collection) { try collection.documents(listing, $0) }
+        try read(collection) { try CollectionReader(collection, $0).documents(listing) }
     }
 
     /// Returns documents as values of a type, in an array.
@@ -21,7 +21,7 @@ extension ReadTransaction {
         in collection: Collection,
         as type: T.Type
     ) throws(LoveseatError) -> [T] {
-        try Collection.decode(try documents(listing, in: collection), type)
+        try Document.decode(try documents(listing, in: collection), type)
     }
 
     /// Calls a closure with one document after another, without keeping them in memory, until it returns false.
@@ -36,7 +36,10 @@ extension ReadTransaction {
         _ body: (Document) throws -> Bool
     ) throws {
         var parts = DocumentParts(listing)
-        while let documents = try read(collection, { try parts.next(of: collection, in: $0) }) {
+        while let documents = try read(
+            collection,
+            { try parts.next(of: collection, CollectionReader(collection, $0)) }
+        ) {
             for document in documents where try !body(document) { return }
         }
     }
@@ -47,14 +50,14 @@ extension ReadTransaction {
     public func documentIDs(_ listing: DocumentListing = .all, in collection: Collection)
         throws(LoveseatError) -> [String]
     {
-        try read(collection) { try collection.documentIDs(listing, $0) }
+        try read(collection) { try CollectionReader(collection, $0).documentIDs(listing) }
     }
 
     /// Returns the documents of some IDs, in the order of the IDs, without those that do not exist or were deleted.
     ///
     /// - Throws: As `documents(ids:)` of ``Collection``.
     public func documents(ids: [String], in collection: Collection) throws(LoveseatError) -> [Document] {
-        try read(collection) { try collection.documents(ids: ids, $0) }
+        try read(collection) { try CollectionReader(collection, $0).documents(ids: ids) }
     }
 
     /// Returns the documents of some IDs as values of a type, in the order of the IDs, without those that do not exist or were deleted.
@@ -64,7 +67,7 @@ extension ReadTransaction {
     public func documents<T: Decodable>(ids: [some DocumentKey], in collection: Collection, as type: T.Type)
         throws(LoveseatError) -> [T]
     {
-        try Collection.decode(try documents(ids: ids.map(\.documentID), in: collection), type)
+        try Document.decode(try documents(ids: ids.map(\.documentID), in: collection), type)
     }
 
     /// Returns whether there is a document of this ID that is not deleted.

@@ -72,7 +72,7 @@ public class ReadTransaction {
     public func collection(name: String, scope: String? = Database.defaultScopeName) throws(LoveseatError)
         -> Collection?
     {
-        try active.collection(try Database.checked(name, scope)).map {
+        try active.collection(try CollectionName(checking: name, scope)).map {
             Collection(database: database, handle: $0)
         }
     }

@@ -79,7 +79,7 @@ extension WriteTransaction {
         _ change: (inout Document) throws -> Void
     ) throws -> Document {
         guard let stored = try document(id: id.documentID, in: collection) else {
-            throw collection.notFound(id.documentID)
+            throw LoveseatError.noDocument(id.documentID, in: collection)
         }
         var document = stored
         try change(&document)
@@ -103,7 +103,7 @@ extension WriteTransaction {
     ) throws -> T {
         var changed: T?
         let document = try update(id: id, in: collection) { changed = try $0.change(as: type, change) }
-        guard let changed else { throw collection.notFound(id.documentID) }
+        guard let changed else { throw LoveseatError.noDocument(id.documentID, in: collection) }
         return changed.tracking(document.revisionID)
     }
 
@@ -112,7 +112,7 @@ extension WriteTransaction {
     /// - Throws: ``LoveseatError``: `notFound` if the document was never saved, or was purged.
     public func delete(id: some DocumentKey, in collection: Collection) throws(LoveseatError) {
         try require(collection)
-        try write { try collection.delete(id: id.documentID, $0) }
+        try edit(collection) { try $0.delete(id.documentID) }
     }
 
     /// Deletes the document of a value. It is replaced by a tombstone, which replicates.
@@ -126,13 +126,10 @@ extension WriteTransaction {
         in collection: Collection,
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool where T.ID: DocumentKey {
-        let base = (value as? any RevisionTracking)?.revisionID
-        guard concurrencyControl == .failOnConflict, let base else {
+        guard concurrencyControl == .failOnConflict, let document = Document(tracking: value) else {
             try delete(id: value.id, in: collection)
             return true
         }
-        var document = Document(id: value.id.documentID)
-        document.revisionID = base
         return try delete(document, in: collection, concurrencyControl: concurrencyControl)
     }
 

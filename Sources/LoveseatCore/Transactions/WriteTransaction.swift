@@ -35,17 +35,8 @@ public final class WriteTransaction: ReadTransaction {
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool {
         try require(collection)
-        let body = try collection.checkedBody(of: document)
-        let condition = SaveCondition(concurrencyControl, of: document)
-        let saved = try write {
-            try $0.save(
-                document.id,
-                in: collection.handle,
-                body: body,
-                isDeleted: false,
-                condition: condition
-            )
-        }
+        let body = try DocumentValidator(collection).body(of: document)
+        let saved = try edit(collection) { try $0.save(document, body, concurrencyControl) }
         guard let saved else { return false }
         document.apply(saved, in: collection)
         return true
@@ -74,8 +65,8 @@ public final class WriteTransaction: ReadTransaction {
         concurrencyControl: ConcurrencyControl = .lastWriteWins
     ) throws(LoveseatError) -> Bool {
         try require(collection)
-        try collection.requireOwn(document)
-        return try write { try collection.delete(document, concurrencyControl, $0) }
+        try DocumentValidator(collection).requireOwn(document)
+        return try edit(collection) { try $0.delete(document, concurrencyControl) }
     }
 
     /// Removes a document from this database, with all its versions; see ``Collection/purge(_:)-(Document)``. Other databases keep it.
@@ -84,7 +75,7 @@ public final class WriteTransaction: ReadTransaction {
     ///   or `Database`.
     public func purge(_ document: Document, in collection: Collection) throws(LoveseatError) {
         try require(collection)
-        try collection.requireOwn(document)
+        try DocumentValidator(collection).requireOwn(document)
         try purge(id: document.id, in: collection)
     }
 
@@ -93,9 +84,7 @@ public final class WriteTransaction: ReadTransaction {
     /// - Throws: ``LoveseatError``: `notFound` if the document does not exist.
     public func purge(id: String, in collection: Collection) throws(LoveseatError) {
         try require(collection)
-        guard try write({ try $0.purge(id, in: collection.handle) }) else {
-            throw collection.notFound(id)
-        }
+        try edit(collection) { try $0.purge(id) }
     }
 
     /// Sets when a document is purged, with a resolution of a millisecond. Nil means never.
@@ -110,9 +99,7 @@ public final class WriteTransaction: ReadTransaction {
     /// Sets an expiration in milliseconds since 1970.
     func setExpiration(of id: String, in collection: Collection, at time: Int64?) throws(LoveseatError) {
         try require(collection)
-        guard try write({ try $0.setExpiration(id, in: collection.handle, at: time) }) else {
-            throw collection.notFound(id)
-        }
+        try edit(collection) { try $0.setExpiration(of: id, at: time) }
         if let time { firstExpiration = min(firstExpiration ?? time, time) }
     }
 
@@ -125,7 +112,7 @@ public final class WriteTransaction: ReadTransaction {
     public func createCollection(name: String, scope: String? = Database.defaultScopeName)
         throws(LoveseatError) -> Collection
     {
-        let name = try Database.checked(name, scope)
+        let name = try CollectionName(checking: name, scope)
         let handle = try write { try $0.createCollection(name) }
         return Collection(database: database, handle: handle)
     }
@@ -136,9 +123,13 @@ public final class WriteTransaction: ReadTransaction {
     public func deleteCollection(name: String, scope: String? = Database.defaultScopeName)
         throws(LoveseatError)
     {
-        let name = try Database.checked(name, scope)
-        try Database.requireDeletable(name)
+        let name = try CollectionName(checking: name, scope)
+        try name.requireDeletable()
         try write { try $0.deleteCollection(name) }
+    }
+
+    func edit<T>(_ collection: Collection, _ body: (DocumentEditor) throws -> T) throws(LoveseatError) -> T {
+        try write { try body(DocumentEditor(collection, $0)) }
     }
 
     func write<T>(_ body: (StoreWriteTransaction) throws -> T) throws(LoveseatError) -> T {

@@ -47,8 +47,8 @@ package struct Exporter {
         while true {
             var records: [DocumentRecord] = []
             var bytes = 0
-            try collection.snapshot { view in
-                try view.list(listing, in: collection.handle) { record in
+            try CollectionReader.snapshot(of: collection) { reader in
+                try reader.forEachRecord(listing) { record in
                     records.append(record)
                     bytes += record.body.bytes.count + (record.encodedTree?.count ?? 0)
                     return records.count < Self.page && bytes < Self.pageBytes
@@ -60,7 +60,7 @@ package struct Exporter {
             listing.first = last.id
         }
         if !writesRevisions {
-            deletedCount += try collection.snapshot { try $0.deletedCount(collection.handle) }
+            deletedCount += try CollectionReader.snapshot(of: collection) { try $0.deletedCount() }
         }
         if isEmpty, !isDefault {
             try line(
@@ -103,7 +103,9 @@ package struct Exporter {
         }
         var head = "{\"_id\":\(JSONValue.string(record.id))\(place)"
         if let time = record.expires { head += ",\"_expires\":\(time)" }
-        if isOnlyOfPeers || collection.isOnlyOfPeers(body, of: record.id) { head += ",\"_peer\":true" }
+        if isOnlyOfPeers || DocumentValidator(collection).isOnlyOfPeers(body, record.id) {
+            head += ",\"_peer\":true"
+        }
         if writesRevisions {
             let whole = try collection.openStore().whole(record, in: collection.handle)
             let archived = try ArchivedRevisions(whole)
@@ -148,7 +150,7 @@ package struct Exporter {
         for digest in digests {
             guard let reason = try exportBlob(digest) else { continue }
             lacks = true
-            let isDamage = current.contains(digest) || reason != Database.absence(of: digest)
+            let isDamage = current.contains(digest) || reason != DatabaseBlobs.absence(of: digest)
             if isDamage, !reasons.contains(reason) { reasons.append(reason) }
         }
         return (lacks, reasons)
@@ -159,13 +161,13 @@ package struct Exporter {
     /// - Returns: why it is not written, since an import would refuse it; nil for a whole one.
     private mutating func exportBlob(_ digest: BlobDigest) throws -> String? {
         if let known = blobs[digest] { return known }
-        var reason = try database.damage(of: digest)
+        var reason = try database.blobs.damage(of: digest)
         if reason == nil {
-            if let pieces = try database.blobPieces(digest, pieceBytes: Self.blobPiece) {
+            if let pieces = try database.blobs.pieces(digest, pieceBytes: Self.blobPiece) {
                 try export(digest, pieces)
             } else {
                 // A compaction has removed it just now.
-                reason = Database.absence(of: digest)
+                reason = DatabaseBlobs.absence(of: digest)
             }
         }
         blobs[digest] = .some(reason)
@@ -182,9 +184,9 @@ package struct Exporter {
     }
 }
 
-extension Collection {
+extension DocumentValidator {
     /// Whether `save` would refuse a document that is here, because only peers may give it such an ID, name or size.
-    fileprivate func isOnlyOfPeers(_ body: JSONText, of id: String) -> Bool {
+    fileprivate func isOnlyOfPeers(_ body: JSONText, _ id: String) -> Bool {
         do throws(LoveseatError) {
             try checkNamesAndSize(of: body, id)
             return false

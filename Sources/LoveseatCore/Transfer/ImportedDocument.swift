@@ -20,7 +20,7 @@ package struct ImportedDocument: Sendable {
         self.id = id
         guard element.hasKey(beginningWith: UInt8(ascii: "_")) else {
             do throws(JSONError) { body = try JSONText(validating: element) } catch {
-                throw Collection.cannotHold(id, error)
+                throw DocumentValidator.cannotHold(id, error)
             }
             return
         }
@@ -55,7 +55,7 @@ package struct ImportedDocument: Sendable {
             return
         }
         do throws(JSONError) { body = try JSONText(validating: element, without: Self.members) } catch {
-            throw Collection.cannotHold(id, error)
+            throw DocumentValidator.cannotHold(id, error)
         }
     }
 
@@ -66,7 +66,7 @@ package struct ImportedDocument: Sendable {
     fileprivate func save(in collection: Collection, replaces: Bool, _ transaction: WriteTransaction)
         throws(LoveseatError) -> ImportOutcome
     {
-        if !isOnlyOfPeers, revisions == nil { try collection.check(body, of: id) }
+        if !isOnlyOfPeers, revisions == nil { try DocumentValidator(collection).check(body, of: id) }
         let outcome = try transaction.write { edit -> ImportOutcome in
             if let revisions {
                 let isChanged = try edit.restore(revisions, of: id, body: body, in: collection.handle)
@@ -106,18 +106,6 @@ package enum ImportOutcome: Hashable, Sendable {
     case differs
 }
 
-extension Collection {
-    /// The documents that were changed after a sequence, deleted ones included.
-    ///
-    /// - Throws: `notOpen` if the collection was deleted or closed.
-    package func changeCount(after sequence: UInt64) throws(LoveseatError) -> Int {
-        let store = try database.store
-        return try DocumentStore.wrapping {
-            try store.read { try $0.changeCount(in: handle, after: sequence) }
-        }
-    }
-}
-
 extension WriteTransaction {
     /// The sequence of the last change of a collection.
     package func newestSequence(of collection: Collection) throws(LoveseatError) -> UInt64 {
@@ -146,7 +134,7 @@ extension WriteTransaction {
                 "a line with an \"_index\" has no definition that `export` writes"
             )
         }
-        let specification = try Collection.specification(configuration, name)
+        let specification = try IndexSpecification(configuration, name: name)
         try write { try $0.indexTable.create(name, specification, in: collection.handle) }
     }
 

@@ -70,9 +70,9 @@ public final class CouchDBListener: Sendable {
     private func startAlone() async throws {
         try Self.check(config)
         let identity = try chooseIdentity()
-        try config.database.adopt(self)
+        try config.database.session.adopt(self)
         do { try await listen(identity) } catch {
-            config.database.release(self)
+            config.database.session.release(self)
             throw error
         }
     }
@@ -267,7 +267,7 @@ public final class CouchDBListener: Sendable {
         await life.stop(ifAccepting: closed) { stopped in
             await stopped.service.server.jobs.stop()
             await stopped.service.connections.closeAll()
-            config.database.release(self)
+            config.database.session.release(self)
         }
     }
 }
@@ -292,7 +292,7 @@ extension CouchDBListener: PortGuest {
         shared.authenticator = port.configuration.authenticator
         shared.hostNames = port.configuration.hostNames
         try Self.check(shared)
-        try config.database.adopt(self)
+        try config.database.session.adopt(self)
         do {
             let service = Service(
                 server: try await makeServer(shared, port.door, port.identity),
@@ -315,7 +315,7 @@ extension CouchDBListener: PortGuest {
                 try install(channel, shown)
             }
         } catch {
-            config.database.release(self)
+            config.database.session.release(self)
             throw error
         }
     }

@@ -211,7 +211,7 @@ struct Finding: Sendable {
             let condition = CandidateCondition(request.selector, by: plan.index),
             try collection.indexes().contains(where: { $0.isExactly(plan.index.sqlName) })
         else { return nil }
-        var run = try collection.createIDQuery(where: condition.text)
+        var run = try LoveseatCore.Query(idsIn: collection, where: condition.text)
         for (name, value) in condition.parameters { run.parameters[name] = value }
         var ids: DocumentSet = []
         for row in try await run.execute() { if let id = row.documentID { ids.insert(id) } }

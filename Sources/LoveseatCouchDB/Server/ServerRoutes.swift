@@ -24,7 +24,7 @@ struct ServerResource: Resource {
 
     /// The replications that a client may see: with an access policy, its own.
     func tasks(for exchange: Exchange) -> Reply {
-        let all = server.databases.database.replicationTasks
+        let all = server.databases.database.session.replicationTasks
         let shown =
             server.settings.policy == nil
             ? all : all.filter { $0.user != nil && $0.user.isExactly(exchange.peer.name) }

@@ -11,7 +11,7 @@ extension InspectorRoutes {
             let path = database.path ?? ""
             let files = Self.size(of: path) { $0.hasPrefix("db.sqlite") }
             let blobs = Self.size(of: "\(path)/blobs") { _ in true }
-            let collections = try database.currentCollections()
+            let collections = try DatabaseInspection(database).collections()
             return [
                 "name": .string(database.name), "path": .string(path), "id": .string(try database.publicID),
                 "bytes": JSONValue(files.bytes), "blobs": JSONValue(blobs.count),
@@ -37,8 +37,8 @@ extension InspectorRoutes {
     func totalsReply() async throws -> WebReply {
         let database = database
         let json = try await totals.value(version: try await version()) { () -> JSONValue in
-            let collections = try database.currentCollections().map { collection -> JSONValue in
-                let totals = try database.totals(of: collection)
+            let collections = try DatabaseInspection(database).collections().map { collection -> JSONValue in
+                let totals = try DatabaseInspection(database).totals(of: collection)
                 return [
                     "name": .string(collection.fullName), "documents": JSONValue(totals.documents),
                     "tombstones": JSONValue(totals.tombstones), "bytes": JSONValue(totals.bytes),

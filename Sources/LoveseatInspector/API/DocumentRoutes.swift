@@ -44,7 +44,7 @@ extension InspectorRoutes {
         let collection = try await collection(request)
         let id = try request.required("id")
         let json = try await Reading.run { () -> JSONValue in
-            let revisions = try collection.revisions(of: id)
+            let revisions = try CollectionHistory(collection).revisions(of: id)
             let document = try collection.document(id: id)
             var json: JSONObject = [
                 "collection": .string(collection.fullName), "id": .string(id),
@@ -70,7 +70,7 @@ extension InspectorRoutes {
         return .json(json)
     }
 
-    private static func json(_ revision: LoveseatCore.Collection.TreeRevision) -> JSONValue {
+    private static func json(_ revision: CollectionHistory.TreeRevision) -> JSONValue {
         [
             "id": .string(revision.id.text), "parent": revision.parent.map { .string($0.text) } ?? .null,
             "flags": .array(revision.flags.map { .string($0) }), "hasBody": .bool(revision.hasBody),
@@ -79,7 +79,7 @@ extension InspectorRoutes {
     }
 
     /// The live leaves that contend, the current one first; none if there is no conflict.
-    private static func conflicts(among revisions: [LoveseatCore.Collection.TreeRevision]) -> [RevisionID] {
+    private static func conflicts(among revisions: [CollectionHistory.TreeRevision]) -> [RevisionID] {
         let leaves = revisions.filter { revision in
             let flags = revision.flags
             guard flags.contains("leaf"), !flags.contains("deleted"), !flags.contains("closed") else {
@@ -98,7 +98,7 @@ extension InspectorRoutes {
         guard let revision = RevisionID(text) else {
             throw LoveseatError(.badRevisionID, "\"\(DocumentRow.cut(text))\" is not a revision ID")
         }
-        return try collection.body(of: id, revision: revision)
+        return try CollectionHistory(collection).body(of: id, revision: revision)
     }
 
     func revision(_ request: WebRequest) async throws -> WebReply {

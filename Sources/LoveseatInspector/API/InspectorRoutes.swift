@@ -64,7 +64,7 @@ final class InspectorRoutes: Sendable {
             )
         }
         let database = database
-        let collections = try await Reading.run { try database.currentCollections() }
+        let collections = try await Reading.run { try DatabaseInspection(database).collections() }
         guard let collection = collections.first(where: { $0.fullName == name.fullName }) else {
             throw LoveseatError(.notFound, "there is no collection \(name.fullName)")
         }
@@ -74,7 +74,7 @@ final class InspectorRoutes: Sendable {
     /// A number that changes with every commit.
     func version() async throws -> Int {
         let database = database
-        return try await Reading.run { try database.defaultCollection().dataVersion() }
+        return try await Reading.run { try DatabaseInspection(database).dataVersion() }
     }
 }
 

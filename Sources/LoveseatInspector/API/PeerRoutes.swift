@@ -7,13 +7,13 @@ extension InspectorRoutes {
     func peers(_ request: WebRequest) async throws -> WebReply {
         let number = try request.number("after", in: 0...Int.max, default: 0)
         let database = database
-        let remotes = try await Reading.run { try database.knownRemotes(limit: 200) }
+        let remotes = try await Reading.run { try PeerRecords(database).remotes(limit: 200) }
         if var report = try await backend.peers(after: number) {
             report["isServing"] = true
             report["remotes"] = .array(remotes.map { .string($0.withoutCredentials) })
             return .json(report)
         }
-        let past = try await Reading.run { try database.recordedPeers() }
+        let past = try await Reading.run { try PeerRecords(database).connections() }
         return .json([
             "isServing": false, "peers": [], "past": past ?? [], "rates": [], "events": [], "lastEvent": 0,
             "remotes": .array(remotes.map { .string($0.withoutCredentials) }),
@@ -31,7 +31,7 @@ extension InspectorRoutes {
         let shown = try request.required("remote")
         let database = database
         let remote = try await Reading.run {
-            try database.knownRemotes(limit: 10_000).first { $0.withoutCredentials == shown }
+            try PeerRecords(database).remotes(limit: 10_000).first { $0.withoutCredentials == shown }
         }
         guard let remote else {
             throw LoveseatError(
@@ -42,7 +42,7 @@ extension InspectorRoutes {
         if let id = request.query["id"] {
             let collection = try await collection(request)
             let state = try await Reading.run {
-                try database.syncState(of: id, in: collection, at: remote)
+                try PendingChanges(database).syncState(of: id, in: collection, at: remote)
             }
             return .json(["why": .string(state.name), "detail": .string(state.sentence)])
         }
@@ -51,7 +51,7 @@ extension InspectorRoutes {
 
     private static func pending(at remote: String, in database: Database) throws -> JSONValue {
         var list = PendingList()
-        try database.forEachPending(at: remote) { list.add($0) }
+        try PendingChanges(database).forEach(at: remote) { list.add($0) }
         var json = list.json
         json["remote"] = .string(remote.withoutCredentials)
         return json

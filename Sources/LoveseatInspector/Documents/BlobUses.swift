@@ -39,8 +39,8 @@ struct BlobUses: Sendable {
     /// Reads the references of a whole database. This blocks the thread.
     static func all(in database: Database) throws -> BlobUses {
         var uses = BlobUses()
-        for collection in try database.currentCollections() {
-            try database.forEachBlob(in: collection) { document, blob in
+        for collection in try DatabaseInspection(database).collections() {
+            try DatabaseInspection(database).forEachBlob(in: collection) { document, blob in
                 uses.add(blob, in: document, of: collection.fullName)
             }
         }

@@ -36,7 +36,9 @@ extension DocumentPositions {
         switch filter {
         case .prefix(let prefix): return try await landmarks(prefix, in: collection)
         case .conflicts:
-            let ids = try await Reading.run { try collection.contentions(includingDecided: false).map(\.id) }
+            let ids = try await Reading.run {
+                try CollectionConflicts(collection).all(includingDecided: false).map(\.id)
+            }
             return Self(
                 kind: .ids(Array(ids.prefix(maximumIDs))),
                 count: min(ids.count, maximumIDs),
@@ -70,7 +72,7 @@ extension DocumentPositions {
     private static func ids(_ condition: String, in collection: LoveseatCore.Collection) async throws -> Self
     {
         var query = try await Reading.run {
-            try collection.createIDQuery(where: condition, order: "meta().id")
+            try Query(idsIn: collection, where: condition, order: "meta().id")
         }
         query.deadline = QueryLimits.deadline
         var ids: [String] = []

@@ -84,7 +84,7 @@ final class LiveUpdates: Sendable {
         guard hasReaders else { return false }
         let database = database
         // A database that cannot be read, as while it closes, has no version: the pages read it themselves, and show why.
-        let version = try? await Reading.run { try database.defaultCollection().dataVersion() }
+        let version = try? await Reading.run { try DatabaseInspection(database).dataVersion() }
         let (hasChanged, asksPeers, event) = last.withLock { last in
             defer { last.look += 1 }
             return (last.version.see(version), last.look % Self.looksPerSecond == 0, last.event)

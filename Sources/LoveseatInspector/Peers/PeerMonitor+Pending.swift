@@ -52,7 +52,12 @@ extension PeerMonitor {
             // A database that is closing cannot be read: then only what is on its way is counted.
             let unread = try? await Reading.run {
                 try transfers.unread.reduce(0) {
-                    try $0 + database.changeCount(of: $1.key, after: $1.value, limit: Self.maximumUnread)
+                    try $0
+                        + PendingChanges(database).changeCount(
+                            of: $1.key,
+                            after: $1.value,
+                            limit: Self.maximumUnread
+                        )
                 }
             }
             outgoing += unread ?? 0

@@ -27,7 +27,7 @@ package final class PeerMonitor: Sendable {
     /// `database`: open for writing.
     package init(_ database: Database) throws {
         self.database = database
-        table = Mutex(ConnectionTable(past: try database.recordedPeers()))
+        table = Mutex(ConnectionTable(past: try PeerRecords(database).connections()))
     }
 
     static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
@@ -129,7 +129,9 @@ package final class PeerMonitor: Sendable {
 
     private func look() {
         let now = Self.now
-        let sightings = database.replicationTasks.compactMap { PeerSighting($0, database: database.name) }
+        let sightings = database.session.replicationTasks.compactMap {
+            PeerSighting($0, database: database.name)
+        }
         table.withLock { table in
             for sighting in sightings { table.update(sighting, at: now) }
             table.keep(Set(sightings.map(\.key)), among: PeerSighting.taskPrefix, at: now)
@@ -141,7 +143,7 @@ package final class PeerMonitor: Sendable {
         // No peer has come or gone since the last record.
         guard let past = table.withLock({ $0.drainPastChange() }) else { return }
         // The record is for people: nothing depends on it.
-        try? database.recordPeers(past)
+        try? PeerRecords(database).record(past)
     }
 
     private func note(

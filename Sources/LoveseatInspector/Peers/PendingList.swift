@@ -39,7 +39,7 @@ struct PendingList {
         if !transfers.unread.isEmpty { isCut = true }
     }
 
-    mutating func add(_ pending: Database.PendingDocument) {
+    mutating func add(_ pending: PendingDocument) {
         let isPush = if case .notPulled = pending.state { false } else { true }
         let key = Key(collection: pending.collection, id: pending.id, isPush: isPush)
         add(key, pending.state, pending.state.sentence)

@@ -127,7 +127,7 @@ public final class URLEndpointListener: Sendable {
             incomingFilter: config.incomingFilter
         )
         let guest = try guest()
-        try database.adopt(self)
+        try database.session.adopt(self)
         do {
             let channel = try await bind(peers, identity, databaseName: name, guest)
             do {
@@ -143,7 +143,7 @@ public final class URLEndpointListener: Sendable {
                 throw error
             }
         } catch {
-            database.release(self)
+            database.session.release(self)
             throw LoveseatError(network: error)
         }
     }
@@ -238,7 +238,7 @@ public final class URLEndpointListener: Sendable {
             await (config.sharesPortWith as? any PortGuest)?.end()
             await stopped.service.stop()
             registry.finish()
-            config.collections.first?.database.release(self)
+            config.collections.first?.database.session.release(self)
         }
     }
 

@@ -113,10 +113,10 @@ public final class MessageEndpointListener: Sendable {
         )
         state.withLockedValue { $0.feeds.insert(buffer) }
         let database = config.collections.first?.database
-        let end = database?.endWhenClosed { buffer.finish() }
+        let end = database?.session.endWhenClosed { buffer.finish() }
         return Feed(buffer) { [weak self, weak database] in
             self?.state.withLockedValue { $0.feeds.remove(buffer) }
-            if let end { database?.forgetFeed(end) }
+            if let end { database?.session.forgetFeed(end) }
         }
     }
 
@@ -196,7 +196,7 @@ public final class MessageEndpointListener: Sendable {
                 let error = await run(accepted, number, peer, open: open)
                 publish(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
                 state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
-                config.collections.first?.database.release(accepted)
+                config.collections.first?.database.session.release(accepted)
             }
         }
         return number
@@ -215,7 +215,7 @@ public final class MessageEndpointListener: Sendable {
                     "a listener serves at least one collection, all of one database"
                 )
             }
-            try database.adopt(accepted)
+            try database.session.adopt(accepted)
             try await open()
             let channel = try await TransportChannel.make(
                 accepted.transport,

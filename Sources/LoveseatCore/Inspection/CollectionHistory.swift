@@ -1,8 +1,12 @@
 package import LoveseatModel
 import LoveseatStorage
 
-/// Calls for tools.
-extension Collection {
+/// The revisions and changes of a collection that the store keeps, for tools.
+package struct CollectionHistory {
+    private let collection: Collection
+
+    package init(_ collection: Collection) { self.collection = collection }
+
     /// A revision of a document's tree.
     package struct TreeRevision: Sendable {
         package let id: RevisionID
@@ -28,11 +32,11 @@ extension Collection {
     }
 
     /// The changes after a sequence, in order.
-    package func revisions(since: UInt64) throws -> [ChangedRevision] {
-        let store = try openStore()
+    package func changes(since: UInt64) throws -> [ChangedRevision] {
+        let store = try collection.openStore()
         var found: [ChangedRevision] = []
         try store.read { view in
-            try view.changes(in: handle, since: since) { record in
+            try view.changes(in: collection.handle, since: since) { record in
                 found.append(
                     ChangedRevision(
                         sequence: record.sequence,
@@ -48,9 +52,9 @@ extension Collection {
     }
 
     private func tree(of id: String) throws -> RevisionTree {
-        let store = try openStore()
-        guard let record = try store.readRows({ try $0.record(id, in: handle) }) else {
-            throw LoveseatError(.notFound, "there is no document \"\(id)\" in \(fullName)")
+        let store = try collection.openStore()
+        guard let record = try store.readRows({ try $0.record(id, in: collection.handle) }) else {
+            throw LoveseatError(.notFound, "there is no document \"\(id)\" in \(collection.fullName)")
         }
         return try record.tree()
     }
@@ -92,19 +96,13 @@ extension Collection {
         return body
     }
 
-    /// The documents with conflicts that were not resolved yet, in order.
-    package func conflictedDocumentIDs() throws -> [String] {
-        try openStore().read { try $0.conflictedIDs(in: handle, limit: -1).ids }
+    /// The number of documents that were changed after a sequence, deleted ones included.
+    ///
+    /// - Throws: `notOpen` if the collection was deleted or closed.
+    package func changeCount(after sequence: UInt64) throws(LoveseatError) -> Int {
+        let store = try collection.database.store
+        return try DocumentStore.wrapping {
+            try store.read { try $0.changeCount(in: collection.handle, after: sequence) }
+        }
     }
-
-    /// A number that changes with every commit of another process.
-    package func dataVersion() throws -> Int { try openStore().dataVersion() }
-}
-
-extension Database {
-    /// The problems of the stored data, one sentence each.
-    package func problems() throws -> [String] { try store.check() }
-
-    /// The full-text indexes whose words are damaged, one sentence each. The database must be writeable.
-    package func damagedTextIndexes() throws -> [String] { try store.damagedTextIndexes() }
 }

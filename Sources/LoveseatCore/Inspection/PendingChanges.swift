@@ -13,22 +13,24 @@ private struct RememberedRemote: PeerEndpoint {
     }
 }
 
-extension Database {
-    /// A document that is not at a remote database as it is here.
-    package struct PendingDocument: Sendable {
-        package let collection: String
-        package let id: String
-        package let state: SyncState
-    }
+/// A document that is not at a remote database as it is here.
+package struct PendingDocument: Sendable {
+    package let collection: String
+    package let id: String
+    package let state: SyncState
+}
+
+/// The documents of a database that are known not to be at a remote database as they are here, for tools.
+package struct PendingChanges {
+    private let database: Database
+
+    package init(_ database: Database) { self.database = database }
 
     /// Calls a closure with each document that is known not to be at a remote database as it is here, or the other way round.
     ///
     /// The remote is not asked. Filters of an earlier replicator are not known, so that documents that they leave out count as pending.
-    package func forEachPending(
-        at remote: String,
-        _ body: (PendingDocument) throws -> Void
-    ) throws {
-        for collection in try currentCollections() {
+    package func forEach(at remote: String, _ body: (PendingDocument) throws -> Void) throws {
+        for collection in try DatabaseInspection(database).collections() {
             try replicator(with: remote, collection).forEachPending(body)
         }
     }
@@ -37,7 +39,7 @@ extension Database {
     package func changeCount(of collection: CollectionName, after sequence: UInt64, limit: Int) throws -> Int
     {
         try DocumentStore.wrapping {
-            try store.read { view in
+            try database.store.read { view in
                 guard let handle = view.collections.first(where: { $0.name == collection }) else { return 0 }
                 return try view.changeCount(in: handle, after: sequence, limit: limit)
             }
@@ -52,26 +54,26 @@ extension Database {
     }
 
     /// Deletions that a remote database with which this one has replicated is not known to have.
-    package struct PendingDeletions: Sendable {
+    package struct Deletions: Sendable {
         package let remote: String
         fileprivate let documents: [(collection: CollectionHandle, id: String)]
     }
 
     /// The deletions that are pending at the remote databases, each with any. This reads all documents that changed since they were there.
-    package func pendingDeletions() throws -> [PendingDeletions] {
-        let collections = try currentCollections()
-        return try knownRemotes(limit: 1_000).compactMap { remote in
+    package func deletions() throws -> [Deletions] {
+        let collections = try DatabaseInspection(database).collections()
+        return try PeerRecords(database).remotes(limit: 1_000).compactMap { remote in
             var documents: [(collection: CollectionHandle, id: String)] = []
             for collection in collections {
                 let ids = try replicator(with: remote, collection).pendingDocumentIds(collection: collection)
                 documents += try deleted(among: ids.map { (collection.handle, $0) })
             }
-            return documents.isEmpty ? nil : PendingDeletions(remote: remote, documents: documents)
+            return documents.isEmpty ? nil : Deletions(remote: remote, documents: documents)
         }
     }
 
     /// The number of those deletions that have been forgotten here since.
-    package func forgottenCount(of deletions: PendingDeletions) throws -> Int {
+    package func forgottenCount(of deletions: Deletions) throws -> Int {
         try deletions.documents.count - deleted(among: deletions.documents).count
     }
 
@@ -79,7 +81,7 @@ extension Database {
         -> [(collection: CollectionHandle, id: String)]
     {
         try DocumentStore.wrapping {
-            try store.readManyRows { view in
+            try database.store.readManyRows { view in
                 try documents.filter { try view.record($0.id, in: $0.collection)?.isDeleted == true }
             }
         }
@@ -103,10 +105,10 @@ extension Database {
 
 extension Replicator {
     /// Calls a closure with each document that is known not to be at the peer as it is here, or the other way round, by this configuration.
-    package func forEachPending(_ body: (Database.PendingDocument) throws -> Void) throws {
+    package func forEachPending(_ body: (PendingDocument) throws -> Void) throws {
         for collection in config.collections.map(\.collection) {
             func report(_ id: String, _ state: SyncState) throws {
-                try body(Database.PendingDocument(collection: collection.fullName, id: id, state: state))
+                try body(PendingDocument(collection: collection.fullName, id: id, state: state))
             }
             func report(
                 _ errors: [(id: String, error: LoveseatError)],
@@ -123,7 +125,7 @@ extension Replicator {
                 }
                 try report(refused) { .refused($0) }
             }
-            for id in try collection.conflictedDocumentIDs() { try report(id, .inConflict) }
+            for id in try CollectionConflicts(collection).unresolvedIDs() { try report(id, .inConflict) }
             if config.replicatorType != .push {
                 try report(try pullFailures(collection)) { .notPulled($0) }
             }
