@@ -56,7 +56,7 @@ struct QueryBuilderTests {
             .from(DataSource.collection(sights))
             .where(Expression.property("city").equalTo(Expression.parameter("city")))
             .orderBy(Ordering.property("likes").descending())
-            .limit(Expression.int(10))
+            .limit(Expression.value(10))
         query.parameters = ["city": "paris"]
         let rows = [#"{"id":"louvre","likes":7}"#, #"{"id":"tower","likes":3}"#]
         #expect(try json(query) == rows)
@@ -93,31 +93,33 @@ struct QueryBuilderTests {
         let sorted = all.orderBy(Ordering.expression(Meta.id))
         #expect(ids(try sorted.execute()) == ["louvre", "prado", "ruin", "tower"])
         #expect(
-            ids(try sorted.limit(Expression.int(2), offset: Expression.int(1)).execute()) == [
+            ids(try sorted.limit(Expression.value(2), offset: Expression.value(1)).execute()) == [
                 "prado", "ruin",
             ]
         )
         #expect(try all.execute().count == 4)
-        #expect(ids(try all.where(Meta.id.like(Expression.string("l%"))).execute()) == ["louvre"])
+        #expect(ids(try all.where(Meta.id.like(Expression.value("l%"))).execute()) == ["louvre"])
     }
 
     @Test func `conditions find the documents that they speak of`() throws {
         try saveAll()
         let (city, likes) = (Expression.property("city"), Expression.property("likes"))
-        #expect(try found(likes.between(Expression.int(3), and: Expression.int(6))) == ["prado", "tower"])
         #expect(
-            try found(city.in([Expression.string("madrid"), Expression.string("nowhere")])) == [
+            try found(likes.between(Expression.value(3), and: Expression.value(6))) == ["prado", "tower"]
+        )
+        #expect(
+            try found(city.in([Expression.value("madrid"), Expression.value("nowhere")])) == [
                 "prado", "ruin",
             ]
         )
-        #expect(try found(city.equalTo(Expression.string("PARIS"))) == [])
+        #expect(try found(city.equalTo(Expression.value("PARIS"))) == [])
         let nocase = Collation.ascii().ignoreCase(true)
-        #expect(try found(city.collate(nocase).equalTo(Expression.string("PARIS"))) == ["louvre", "tower"])
+        #expect(try found(city.collate(nocase).equalTo(Expression.value("PARIS"))) == ["louvre", "tower"])
         let accents = Collation.unicode().locale(nil).ignoreAccents(true).ignoreCase(true)
         #expect(
             try found(
-                city.collate(accents).equalTo(Expression.string("Pàris")).and(
-                    likes.lessThan(Expression.int(5))
+                city.collate(accents).equalTo(Expression.value("Pàris")).and(
+                    likes.lessThan(Expression.value(5))
                 )
             )
                 == ["tower"]
@@ -125,17 +127,17 @@ struct QueryBuilderTests {
         let tag = ArrayExpression.variable("tag")
         let tags = Expression.property("tags")
         #expect(
-            try found(ArrayExpression.any(tag).in(tags).satisfies(tag.equalTo(Expression.string("art"))))
+            try found(ArrayExpression.any(tag).in(tags).satisfies(tag.equalTo(Expression.value("art"))))
                 == ["louvre", "prado"]
         )
-        #expect(try found(ArrayFunction.length(tags).equalTo(Expression.int(0))) == ["ruin"])
+        #expect(try found(ArrayFunction.length(tags).equalTo(Expression.value(0))) == ["ruin"])
         #expect(try found(Expression.property("nothing").isNotValued().and(likes.isValued())).count == 4)
-        #expect(try found(Function.upper(city).regex(Expression.string("^M"))) == ["prado"])
+        #expect(try found(Function.upper(city).regex(Expression.value("^M"))) == ["prado"])
         try sights.delete(try #require(try sights.document(id: "ruin")))
         #expect(try found(Meta.isDeleted) == ["ruin"])
         let hard = "it's `\u{301}'\u{301} OR 1 --"
         try sights.save(Document(id: "hard", ["a`b'c": .string(hard)]))
-        #expect(try found(Expression.property("a`b'c").equalTo(Expression.string(hard))) == ["hard"])
+        #expect(try found(Expression.property("a`b'c").equalTo(Expression.value(hard))) == ["hard"])
     }
 
     @Test func `collections are joined, grouped and named`() throws {
@@ -146,7 +148,7 @@ struct QueryBuilderTests {
         )
         .from(DataSource.collection(sights).as("s"))
         .join(
-            Join.leftJoin(DataSource.collection(cities).as("c"))
+            Join.leftOuterJoin(DataSource.collection(cities).as("c"))
                 .on(Expression.property("city").from("s").equalTo(Meta.id.from("c")))
         )
         .orderBy(Ordering.expression(Meta.id.from("s")))
@@ -163,16 +165,16 @@ struct QueryBuilderTests {
         )
         .from(DataSource.collection(sights))
         .groupBy(Expression.property("city"))
-        .having(Function.count().greaterThan(Expression.int(1)))
+        .having(Function.count().greaterThan(Expression.value(1)))
         #expect(try json(grouped) == [#"{"city":"paris","sum":10}"#])
         let distinct = QueryBuilder.selectDistinct(SelectResult.property("city"))
             .from(DataSource.collection(sights)).orderBy(Ordering.property("city"))
         #expect(try distinct.execute().compactMap { $0["city"]?.string } == ["madrid", "nowhere", "paris"])
         let whole = QueryBuilder.select(SelectResult.all()).from(DataSource.collection(cities))
-            .where(Meta.id.equalTo(Expression.string("paris")))
+            .where(Meta.id.equalTo(Expression.value("paris")))
         #expect(try whole.execute().first?["cities"] == ["name": "Paris", "country": "FR"])
-        let literal = QueryBuilder.select(SelectResult.expression(Expression.string("name")))
-            .from(DataSource.collection(cities)).limit(Expression.int(1))
+        let literal = QueryBuilder.select(SelectResult.expression(Expression.value("name")))
+            .from(DataSource.collection(cities)).limit(Expression.value(1))
         #expect(try json(literal) == [#"{"$1":"name"}"#])
     }
 
@@ -219,13 +221,13 @@ struct QueryBuilderTests {
         let mistakes: [any BuiltQuery] = [
             from.where(Expression.property("a[").isValued()),
             from.where(Expression.property("[0]").isValued()),
-            from.where(a.equalTo(Expression.double(.infinity))),
+            from.where(a.equalTo(Expression.value(Double.infinity))),
             from.where(a.equalTo(Expression.value(Data()))),
             from.where(ArrayExpression.any(v).in(a).satisfies(a)), from.where(Function.count()),
             from.where(Expression.not(FullTextFunction.match(Expression.fullTextIndex("i"), query: "a"))),
-            from.groupBy([]).having(a), from.join(Join.join(c)),
+            from.groupBy([]).having(a), from.join(Join.innerJoin(c)),
             from.join(Join.crossJoin(c)).where(a), from.orderBy(Ordering.property("b].c[")),
-            from.limit(Expression.property("x[y]")), from.orderBy(Ordering.expression(Expression.int(9))),
+            from.limit(Expression.property("x[y]")), from.orderBy(Ordering.expression(Expression.value(9))),
             QueryBuilder.select(SelectResult.property("a[b")).from(DataSource.collection(sights)),
         ]
         for query in mistakes { expectError(.invalidQuery) { try query.makeQuery() } }
@@ -259,10 +261,10 @@ struct QueryBuilderTests {
     @Test func `long chains are run, and deep expressions are refused`() throws {
         try saveAll()
         let likes = Expression.property("likes")
-        var chain = likes.equalTo(Expression.int(-1))
-        for number in 0..<2_000 { chain = chain.or(likes.equalTo(Expression.int(number + 7))) }
+        var chain = likes.equalTo(Expression.value(-1))
+        for number in 0..<2_000 { chain = chain.or(likes.equalTo(Expression.value(number + 7))) }
         #expect(try found(chain) == ["louvre"])
-        var deep = likes.add(Expression.int(1))
+        var deep = likes.add(Expression.value(1))
         for _ in 0..<100_000 { deep = Function.abs(deep) }
         expectError(.invalidQuery) { try found(deep) }
         var wide = likes.add(likes)

@@ -58,7 +58,7 @@ struct TransactionTests {
             try transaction.save(Document(id: "crêpe"), in: food)
             #expect(try transaction.collections(scope: "travel").map(\.name) == ["food"])
             #expect(try transaction.collection(name: "food", scope: "travel") == food)
-            #expect(try transaction.defaultCollection().name == Database.defaultCollectionName)
+            #expect(try transaction.defaultCollection().name == CollectionName.defaultPart)
             return try transaction.count(in: sights)
         }
         #expect(count == 3)

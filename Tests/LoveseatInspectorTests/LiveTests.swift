@@ -86,7 +86,7 @@ struct LiveTests {
     {
         var configuration = ReplicatorConfiguration(
             collections: [collection],
-            target: URLEndpoint(url: try #require(listener.urls?.first))
+            target: URLEndpoint(try #require(listener.urls?.first))
         )
         configuration.continuous = true
         return configuration

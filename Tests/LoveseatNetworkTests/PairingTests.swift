@@ -154,7 +154,7 @@ struct PairingTests {
         try far.addPairedPeer(PairedPeer(name: "guest", fingerprint: guest.certs[0].fingerprint, urls: []))
         var syncing = ReplicatorConfiguration(
             collections: [try near.defaultCollection()],
-            target: URLEndpoint(url: try #require(listener.urls?.first))
+            target: URLEndpoint(try #require(listener.urls?.first))
         )
         let fingerprint = kiosk.certs[0].fingerprint
         syncing.trust(PairedPeer(name: "kiosk", fingerprint: fingerprint, urls: []), identity: guest)

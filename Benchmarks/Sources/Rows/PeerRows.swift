@@ -35,7 +35,7 @@ public struct PeerRows {
     }
 
     func configuration(_ collection: Collection, _ type: ReplicatorType) -> ReplicatorConfiguration {
-        var configuration = ReplicatorConfiguration(collections: [collection], target: URLEndpoint(url: url))
+        var configuration = ReplicatorConfiguration(collections: [collection], target: URLEndpoint(url))
         configuration.replicatorType = type
         configuration.maxAttempts = 1
         configuration.acceptOnlySelfSignedServerCertificate = true
@@ -59,7 +59,10 @@ public struct PeerRows {
         for start in stride(from: 0, to: count, by: 10_000) {
             try collection.database.write { transaction in
                 for number in start..<min(count, start + 10_000) {
-                    try transaction.save(try Document(id: "doc\(number)", json: sampleText(number)), in: collection)
+                    try transaction.save(
+                        try Document(id: "doc\(number)", json: sampleText(number)),
+                        in: collection
+                    )
                 }
             }
         }
@@ -78,7 +81,9 @@ public struct PeerRows {
     }
 
     /// Seconds to push documents to an empty peer, and to pull them from it into an empty database.
-    private static func times(_ count: Int, _ options: [String] = []) async throws -> (push: Double, pull: Double) {
+    private static func times(_ count: Int, _ options: [String] = []) async throws -> (
+        push: Double, pull: Double
+    ) {
         let scratch = try Scratch()
         let near = try scratch.database("near")
         try fill(try near.defaultCollection(), count)
@@ -100,7 +105,9 @@ public struct PeerRows {
     public static func secured(_ count: Int) async throws -> [Row] {
         var all: [String: [(push: Double, pull: Double)]] = [:]
         for _ in 0..<3 {
-            for option in ["clear", "tls", "raw"] { all[option, default: []].append(try await times(count, [option])) }
+            for option in ["clear", "tls", "raw"] {
+                all[option, default: []].append(try await times(count, [option]))
+            }
         }
         func rates(_ option: String) -> (push: Double, pull: Double) {
             let times = all[option] ?? []
@@ -108,10 +115,34 @@ public struct PeerRows {
         }
         let (clear, tls, raw) = (rates("clear"), rates("tls"), rates("raw"))
         return [
-            .ratio("push with TLS against without", tls.push, of: clear.push, unit: "documents/s", floor: 0.8),
-            .ratio("pull with TLS against without", tls.pull, of: clear.pull, unit: "documents/s", floor: 0.8),
-            .ratio("push without compression against with", raw.push, of: clear.push, unit: "documents/s", floor: 1),
-            .ratio("pull without compression against with", raw.pull, of: clear.pull, unit: "documents/s", floor: 1),
+            .ratio(
+                "push with TLS against without",
+                tls.push,
+                of: clear.push,
+                unit: "documents/s",
+                floor: 0.8
+            ),
+            .ratio(
+                "pull with TLS against without",
+                tls.pull,
+                of: clear.pull,
+                unit: "documents/s",
+                floor: 0.8
+            ),
+            .ratio(
+                "push without compression against with",
+                raw.push,
+                of: clear.push,
+                unit: "documents/s",
+                floor: 1
+            ),
+            .ratio(
+                "pull without compression against with",
+                raw.pull,
+                of: clear.pull,
+                unit: "documents/s",
+                floor: 1
+            ),
         ]
     }
 
@@ -119,8 +150,20 @@ public struct PeerRows {
         let raw = try (0..<3).map { _ in try rawInsertRate(count) }.median
         let (pushed, pulled) = try await times(count)
         return [
-            .ratio("push, \(count) documents", Double(count) / pushed, of: raw, unit: "documents/s", floor: 0.3),
-            .ratio("pull, \(count) documents", Double(count) / pulled, of: raw, unit: "documents/s", floor: 0.3),
+            .ratio(
+                "push, \(count) documents",
+                Double(count) / pushed,
+                of: raw,
+                unit: "documents/s",
+                floor: 0.3
+            ),
+            .ratio(
+                "pull, \(count) documents",
+                Double(count) / pulled,
+                of: raw,
+                unit: "documents/s",
+                floor: 0.3
+            ),
         ]
     }
 
@@ -137,7 +180,9 @@ public struct PeerRows {
             _ = try await run(configuration)
             try await near.write { transaction in
                 for number in 0..<count {
-                    guard var document = try transaction.document(id: "doc\(number)", in: collection) else { continue }
+                    guard var document = try transaction.document(id: "doc\(number)", in: collection) else {
+                        continue
+                    }
                     document["likes"] = JSONValue(number + 1)
                     try transaction.save(&document, in: collection)
                 }
@@ -195,9 +240,20 @@ public struct PeerRows {
         try await near.close()
         let growth = Double(max(most.near - before.near, most.far - before.far)) / 1e6
         return [
-            .ratio("last tenth of \(count) documents against the first", late, of: early, unit: "documents/s", floor: 0.8),
+            .ratio(
+                "last tenth of \(count) documents against the first",
+                late,
+                of: early,
+                unit: "documents/s",
+                floor: 0.8
+            ),
             .limit("memory growth of either peer meanwhile", growth, unit: "MB", atMost: 96),
-            .limit("re-sync with nothing to do, \(count) documents", again.median * 1_000, unit: "ms", atMost: 50),
+            .limit(
+                "re-sync with nothing to do, \(count) documents",
+                again.median * 1_000,
+                unit: "ms",
+                atMost: 50
+            ),
         ]
     }
 
@@ -234,7 +290,12 @@ public struct PeerRows {
         peer.end()
         try await near.close()
         try await third.close()
-        return .limit("save to visible at the idle peer (half of two hops)", times.median / 2 * 1_000, unit: "ms", atMost: 10)
+        return .limit(
+            "save to visible at the idle peer (half of two hops)",
+            times.median / 2 * 1_000,
+            unit: "ms",
+            atMost: 10
+        )
     }
 
     public static func blob(_ megabytes: Int) async throws -> Row {

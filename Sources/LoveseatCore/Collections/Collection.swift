@@ -24,8 +24,6 @@ public enum ConcurrencyControl: UInt8, Hashable, Sendable {
 /// names. Calls that write throw `busy` if other transactions last longer than ``DatabaseConfiguration/busyTimeout``, and
 /// `notWriteable` if the database is read-only.
 public struct Collection: Sendable {
-    /// The name of the default collection, `_default`.
-    public static let defaultCollectionName = CollectionName.defaultPart
     /// The database that contains the collection.
     public let database: Database
     package let handle: CollectionHandle

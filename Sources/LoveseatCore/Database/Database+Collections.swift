@@ -6,24 +6,19 @@ import LoveseatStorage
 /// These calls throw `notOpen` after the database was closed, and `transactionNotClosed` inside the closure of a transaction of this
 /// database, where ``ReadTransaction`` and ``WriteTransaction`` have calls of the same names.
 extension Database {
-    /// The name of the default scope, `_default`.
-    public static let defaultScopeName = CollectionName.defaultPart
-    /// The name of the default collection, `_default`.
-    public static let defaultCollectionName = CollectionName.defaultPart
-
     /// Returns the default scope, which always exists.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func defaultScope() throws(LoveseatError) -> Scope {
         _ = try opened
-        return Scope(name: Self.defaultScopeName, database: self)
+        return Scope(name: CollectionName.defaultPart, database: self)
     }
 
     /// Returns the default scope and every other scope that contains a collection, in order of their names.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
     public func scopes() throws(LoveseatError) -> [Scope] {
-        let names = Set(try outerStore().collections.map(\.name.scope)).union([Self.defaultScopeName])
+        let names = Set(try outerStore().collections.map(\.name.scope)).union([CollectionName.defaultPart])
         return names.sorted().map { Scope(name: $0, database: self) }
     }
 
@@ -46,8 +41,9 @@ extension Database {
     /// the default scope.
     ///
     /// - Throws: ``LoveseatError``: `notOpen`; `transactionNotClosed` inside a transaction's closure.
-    public func collections(scope: String? = defaultScopeName) throws(LoveseatError) -> [Collection] {
-        let scope = scope ?? Self.defaultScopeName
+    public func collections(scope: String? = CollectionName.defaultPart) throws(LoveseatError) -> [Collection]
+    {
+        let scope = scope ?? CollectionName.defaultPart
         return try outerStore().collections.filter { $0.name.scope == scope }.sorted {
             $0.name.name < $1.name.name
         }
@@ -65,7 +61,8 @@ extension Database {
     /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules; `busy` if other transactions lasted longer than
     ///   ``DatabaseConfiguration/busyTimeout``; `notWriteable`; an error of the disk.
     @discardableResult
-    public func createCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError)
+    public func createCollection(name: String, scope: String? = CollectionName.defaultPart)
+        throws(LoveseatError)
         -> Collection
     {
         let name = try CollectionName(checking: name, scope)
@@ -80,7 +77,7 @@ extension Database {
     /// Returns a collection, or nil if it does not exist.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules of ``createCollection(name:scope:)``.
-    public func collection(name: String, scope: String? = defaultScopeName) throws(LoveseatError)
+    public func collection(name: String, scope: String? = CollectionName.defaultPart) throws(LoveseatError)
         -> Collection?
     {
         try collection(try CollectionName(checking: name, scope))
@@ -96,7 +93,9 @@ extension Database {
     /// the deleted one throw `notOpen`.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for the default collection; `busy`; `notWriteable`; an error of the disk.
-    public func deleteCollection(name: String, scope: String? = defaultScopeName) throws(LoveseatError) {
+    public func deleteCollection(name: String, scope: String? = CollectionName.defaultPart)
+        throws(LoveseatError)
+    {
         let name = try CollectionName(checking: name, scope)
         try name.requireDeletable()
         let store = try store
@@ -115,8 +114,6 @@ extension Database {
 
 /// A namespace for collections, which exists while it contains a collection.
 public struct Scope: Sendable {
-    /// The name of the default scope, `_default`.
-    public static let defaultScopeName = CollectionName.defaultPart
     /// The scope's name.
     public let name: String
     /// The database that contains the scope.

@@ -6,9 +6,6 @@ private import Foundation
 /// as soon as one of them asks for them, until the last one is closed. ``maximumDocumentBytes`` and ``busyTimeout`` belong to each
 /// instance. An instance with ``readOnly`` is separate from those that write.
 public struct DatabaseConfiguration: Hashable, Sendable {
-    /// The default of ``fullSync``, false.
-    public static let defaultFullSync = false
-
     /// The path of the folder that contains the database's own folder. It is created if it does not exist.
     ///
     /// The default is `Loveseat` in the user's application support folder, which on Linux is `$XDG_DATA_HOME` or
@@ -54,12 +51,6 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// other programs' databases.
     package var remembersDeltaSync = false
 
-    /// The default of ``busyTimeout``, 10 seconds.
-    public static let defaultBusyTimeout = Duration.seconds(10)
-    /// The default of ``maximumDocumentBytes``, 20 MB.
-    public static let defaultMaximumDocumentBytes = 20 << 20
-    /// The default of ``cacheSize``, 8 MB.
-    public static let defaultCacheSize = 8 << 20
     static let cacheSizes = (1 << 20)...(64 << 30)
     static let largestMaximumDocumentBytes = 23 << 20
     static let deltaBasesKept = 4
@@ -70,12 +61,12 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     /// Creates a configuration. Every parameter has the default of the property of the same name; a nil `directory` means its default.
     public init(
         directory: String? = nil,
-        fullSync: Bool = defaultFullSync,
+        fullSync: Bool = false,
         readOnly: Bool = false,
         enableDeltaSync: Bool = false,
-        maximumDocumentBytes: Int = defaultMaximumDocumentBytes,
-        busyTimeout: Duration = defaultBusyTimeout,
-        cacheSize: Int = defaultCacheSize
+        maximumDocumentBytes: Int = 20 << 20,
+        busyTimeout: Duration = .seconds(10),
+        cacheSize: Int = 8 << 20
     ) {
         self.directory = directory ?? Self.defaultDirectory
         self.fullSync = fullSync

@@ -20,14 +20,11 @@ public struct ValueIndexConfiguration: IndexConfiguration, Hashable {
 
 /// An index of the words in texts, for `MATCH`.
 public struct FullTextIndexConfiguration: IndexConfiguration, Hashable {
-    /// The default of ``ignoreAccents``, false.
-    public static let defaultIgnoreAccents = false
-
     /// The properties with the texts, each a path such as `description` or `address.city`.
     public let expressions: [String]
     /// The SQL++ condition of the documents that are in the index; nil for all.
     public let `where`: String?
-    /// Whether letters are equal with and without accents.
+    /// Whether letters are equal with and without accents. The default is false.
     public let ignoreAccents: Bool
     /// The language of the texts, such as `en`, by which words are reduced to their stems; nil for words as they are.
     public let language: String?
@@ -36,12 +33,12 @@ public struct FullTextIndexConfiguration: IndexConfiguration, Hashable {
     public init(
         _ expressions: [String],
         where condition: String? = nil,
-        ignoreAccents: Bool? = defaultIgnoreAccents,
+        ignoreAccents: Bool = false,
         language: String? = nil
     ) {
         self.expressions = expressions
         self.where = condition
-        self.ignoreAccents = ignoreAccents ?? Self.defaultIgnoreAccents
+        self.ignoreAccents = ignoreAccents
         self.language = language
     }
 }

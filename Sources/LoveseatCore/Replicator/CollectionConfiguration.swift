@@ -45,11 +45,6 @@ public struct CollectionConfiguration: Sendable {
         self.conflictResolver = conflictResolver
     }
 
-    /// Returns configurations that replicate all documents of some collections.
-    public static func fromCollections(_ collections: [Collection]) -> [CollectionConfiguration] {
-        collections.map { CollectionConfiguration(collection: $0) }
-    }
-
     /// Throws for settings that cannot work.
     func validate() throws(LoveseatError) {
         guard remoteDatabase?.isEmpty != true else {

@@ -53,9 +53,6 @@ public final class Replicator: Sendable {
         }
     }
 
-    /// Creates a replicator. It connects when it is started.
-    public convenience init(config: ReplicatorConfiguration) { self.init(config) }
-
     // MARK: Observing
 
     /// The current state, progress and error.

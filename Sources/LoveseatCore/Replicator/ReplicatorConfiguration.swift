@@ -16,47 +16,20 @@ public enum ReplicatorType: UInt8, Hashable, Sendable {
 /// A configuration is a value. A replicator keeps the one it was created with; changing a copy has no effect on it. Settings that
 /// cannot work are reported when the replicator is started: it stops with an error that names the setting.
 public struct ReplicatorConfiguration: Sendable {
-    /// The default of ``replicatorType``, both directions.
-    public static let defaultType = ReplicatorType.pushAndPull
-    /// The default of ``continuous``, false.
-    public static let defaultContinuous = false
-    /// The default of ``heartbeat``, 300 seconds.
-    public static let defaultHeartbeat = 300.0
-    /// The default of ``maxAttempts`` for a single pass, 10.
-    public static let defaultMaxAttemptsSingleShot: UInt = 10
-    /// The default of ``maxAttempts`` for a continuous replicator, no limit.
-    public static let defaultMaxAttemptsContinuous = UInt.max
-    /// The default of ``reconnectsAfterGoingAway``, false.
-    public static let defaultReconnectsAfterGoingAway = false
-    /// The default of ``maxAttemptWaitTime``, 300 seconds.
-    public static let defaultMaxAttemptsWaitTime = 300.0
-    /// The default of ``enableAutoPurge``, true.
-    public static let defaultEnableAutoPurge = true
-    /// The default of ``purgesUnpushedEdits``, false.
-    public static let defaultPurgesUnpushedEdits = false
-    /// The default of ``adoptsOtherUsersChanges``, false.
-    public static let defaultAdoptsOtherUsersChanges = false
-    /// The default of ``acceptParentDomainCookie``, false.
-    public static let defaultAcceptParentCookies = false
-    /// The default of ``acceptOnlySelfSignedServerCertificate``, false.
-    public static let defaultSelfSignedCertificateOnly = false
-    /// The default of ``enableDeltaSync``, false.
-    public static let defaultEnableDeltaSync = false
-    /// The default of ``conflictResolverTimeout``, 60 seconds.
-    public static let defaultConflictResolverTimeout = 60.0
-
-    /// The default of ``compressionLevel``, 1.
-    public static let defaultCompressionLevel = 1
+    package static let defaultHeartbeat = 300.0
+    package static let defaultMaxAttemptsWaitTime = 300.0
+    package static let defaultCompressionLevel = 1
+    static let defaultConflictResolverTimeout = 60.0
 
     /// The peer's endpoint.
     public private(set) var target: any Endpoint
     /// The collections to replicate, each once. They have to belong to one `Database` instance.
     public package(set) var collections: [CollectionConfiguration]
     /// The directions in which documents are transferred. The default is both.
-    public var replicatorType = defaultType
+    public var replicatorType = ReplicatorType.pushAndPull
     /// Whether the replicator goes on with every later change on either side until it is stopped. The default is false: it stops when
     /// everything known is done.
-    public var continuous = defaultContinuous
+    public var continuous = false
     /// The credentials for the peer. Nil, the default, means that the peer requires none.
     public var authenticator: (any Authenticator)?
     /// The certificate that the server has to show as its own, or that has to have issued the server's certificate. The default is nil.
@@ -73,7 +46,7 @@ public struct ReplicatorConfiguration: Sendable {
     ///
     /// This protects against eavesdropping, but not against impersonation. To know whom you are connected to, pin the certificate or
     /// pair the devices.
-    public var acceptOnlySelfSignedServerCertificate = defaultSelfSignedCertificateOnly
+    public var acceptOnlySelfSignedServerCertificate = false
     /// The certificates of the authorities that may have issued the server's certificate, or that certificate itself. Nil, the default,
     /// means the authorities that the system trusts.
     ///
@@ -86,7 +59,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// They replace headers that Loveseat sends itself, except those of the WebSocket handshake. A `Cookie` is added to other cookies.
     public var headers: [String: String]?
     /// Whether a cookie is accepted that a server sets for its parent domain. The default is false.
-    public var acceptParentDomainCookie = defaultAcceptParentCookies
+    public var acceptParentDomainCookie = false
     /// The name or address of the network interface to connect from, such as `en0`. Nil, the default, means any.
     public var networkInterface: String?
     /// How long the connection may be idle, in seconds, before a ping checks that the peer is still there. 0 means the default, 300.
@@ -98,15 +71,15 @@ public struct ReplicatorConfiguration: Sendable {
     ///
     /// The default is false, as with Couchbase Lite: the replicator stops with `webSocketGoingAway`. Set it for peers that are
     /// restarted now and then: the replicator goes offline and tries again, as after a broken connection.
-    public var reconnectsAfterGoingAway = defaultReconnectsAfterGoingAway
+    public var reconnectsAfterGoingAway = false
     /// Whether documents are purged here when the user loses access to them at the peer. The default is true. An event with
     /// ``DocumentFlags/accessRemoved`` reports them in either case.
-    public var enableAutoPurge = defaultEnableAutoPurge
+    public var enableAutoPurge = true
     /// Whether a document that ``enableAutoPurge`` takes away is purged even if it has an edit that was not pushed.
     ///
     /// The default is false: such a document stays, and its event has an error. True is Couchbase Lite's behaviour.
     /// Documents that the peer is not known to have had stay in either case.
-    public var purgesUnpushedEdits = defaultPurgesUnpushedEdits
+    public var purgesUnpushedEdits = false
     /// Whether changes that were saved while the peer was used under another user name, and that were not pushed, are pushed under this
     /// user name.
     ///
@@ -114,9 +87,9 @@ public struct ReplicatorConfiguration: Sendable {
     /// told apart by the ``authenticator``: the user name, the certificate's fingerprint, or a digest of the session's ID. For another
     /// user, pulling starts from the beginning. A session does not say whose it is, so changes that were saved while sessions were
     /// used are pushed without this setting; so is everything when there is no authenticator.
-    public var adoptsOtherUsersChanges = defaultAdoptsOtherUsersChanges
+    public var adoptsOtherUsersChanges = false
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false.
-    public var enableDeltaSync = defaultEnableDeltaSync
+    public var enableDeltaSync = false
     /// How long a conflict resolver may take, in seconds. After that the conflict stays until the next start. 0 means the default, 60.
     public var conflictResolverTimeout = defaultConflictResolverTimeout
 
@@ -134,8 +107,7 @@ public struct ReplicatorConfiguration: Sendable {
     /// 0 means the default: 10 for a single pass, no limit if ``continuous`` is set.
     public var maxAttempts: UInt {
         get {
-            chosenAttempts
-                ?? (continuous ? Self.defaultMaxAttemptsContinuous : Self.defaultMaxAttemptsSingleShot)
+            chosenAttempts ?? (continuous ? .max : 10)
         }
         set { chosenAttempts = newValue == 0 ? nil : newValue }
     }
@@ -150,11 +122,8 @@ public struct ReplicatorConfiguration: Sendable {
     /// Creates a configuration that replicates all documents of some collections with a peer, by default in both directions and in one
     /// pass.
     public init(collections: [Collection], target: any Endpoint) {
-        self.init(collections: CollectionConfiguration.fromCollections(collections), target: target)
+        self.init(collections: collections.map { CollectionConfiguration(collection: $0) }, target: target)
     }
-
-    /// Creates a copy of a configuration, as in Couchbase Lite.
-    public init(config: ReplicatorConfiguration) { self = config }
 
     /// The fingerprint in the form of ``TLSCertificate/fingerprint``.
     func pinnedFingerprint() throws(LoveseatError) -> String? {

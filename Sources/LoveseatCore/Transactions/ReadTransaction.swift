@@ -69,7 +69,7 @@ public class ReadTransaction {
     /// Returns a collection, or nil if it does not exist.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules of ``Database/createCollection(name:scope:)``.
-    public func collection(name: String, scope: String? = Database.defaultScopeName) throws(LoveseatError)
+    public func collection(name: String, scope: String? = CollectionName.defaultPart) throws(LoveseatError)
         -> Collection?
     {
         try active.collection(try CollectionName(checking: name, scope)).map {
@@ -80,9 +80,9 @@ public class ReadTransaction {
     /// Returns the collections of a scope, in order of their names. The result is empty if the scope does not exist.
     ///
     /// - Throws: ``LoveseatError``: `notInTransaction`.
-    public func collections(scope: String? = Database.defaultScopeName) throws(LoveseatError) -> [Collection]
+    public func collections(scope: String? = CollectionName.defaultPart) throws(LoveseatError) -> [Collection]
     {
-        let scope = scope ?? Database.defaultScopeName
+        let scope = scope ?? CollectionName.defaultPart
         return try active.collections.filter { $0.name.scope == scope }.sorted { $0.name.name < $1.name.name }
             .map { Collection(database: database, handle: $0) }
     }
@@ -91,7 +91,7 @@ public class ReadTransaction {
     ///
     /// - Throws: ``LoveseatError``: `notInTransaction`.
     public func defaultCollection() throws(LoveseatError) -> Collection {
-        guard let collection = try collection(name: Database.defaultCollectionName) else {
+        guard let collection = try collection(name: CollectionName.defaultPart) else {
             throw LoveseatError(.corruptData, "the default collection is missing")
         }
         return collection

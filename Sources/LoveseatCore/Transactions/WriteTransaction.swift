@@ -109,7 +109,7 @@ public final class WriteTransaction: ReadTransaction {
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` if a name breaks the rules of ``Database/createCollection(name:scope:)``.
     @discardableResult
-    public func createCollection(name: String, scope: String? = Database.defaultScopeName)
+    public func createCollection(name: String, scope: String? = CollectionName.defaultPart)
         throws(LoveseatError) -> Collection
     {
         let name = try CollectionName(checking: name, scope)
@@ -120,7 +120,7 @@ public final class WriteTransaction: ReadTransaction {
     /// Deletes a collection with its documents. Does nothing if the collection does not exist.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` for the default collection.
-    public func deleteCollection(name: String, scope: String? = Database.defaultScopeName)
+    public func deleteCollection(name: String, scope: String? = CollectionName.defaultPart)
         throws(LoveseatError)
     {
         let name = try CollectionName(checking: name, scope)

@@ -148,7 +148,7 @@ extension WriteTransaction {
             return FullTextIndexConfiguration(
                 expressions,
                 where: condition,
-                ignoreAccents: element["ignoreAccents"]?.bool,
+                ignoreAccents: element["ignoreAccents"]?.bool ?? false,
                 language: element["language"]?.string
             )
         case ("array", let expressions, let path?):

@@ -120,7 +120,7 @@ public struct CouchDBEndpoint: PeerEndpoint {
     }
 
     package func networkChanges() -> AsyncStream<Void>? {
-        URLEndpoint(url: url).networkChanges()
+        URLEndpoint(url).networkChanges()
     }
 
     package func replicate(with request: ReplicationRequest) async throws -> any Replication {

@@ -11,9 +11,6 @@ public struct URLEndpoint: BLIPEndpoint {
     public let url: URL
 
     /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
-    public init(url: URL) { self.url = url }
-
-    /// Creates an endpoint from a URL. If the URL cannot be used, the replicator stops with `invalidURL` when it is started.
     public init(_ url: URL) { self.url = url }
 
     package var remoteName: String { url.absoluteString }

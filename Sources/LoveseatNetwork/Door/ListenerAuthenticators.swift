@@ -167,10 +167,6 @@ public struct ListenerCertificateAuthenticator: ListenerAuthenticator {
         }
     }
 
-    /// Creates an authenticator that accepts clients whose certificate is one of these or was issued by one of these, under the name that
-    /// Couchbase Lite uses for ``init(rootCertificates:)``.
-    public init(rootCerts: [TLSCertificate]) { self.init(rootCertificates: rootCerts) }
-
     /// Clients are asked for a certificate.
     public var requestsClientCertificates: Bool { true }
 

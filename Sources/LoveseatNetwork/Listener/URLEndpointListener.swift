@@ -29,9 +29,6 @@ public final class URLEndpointListener: Sendable {
     /// Creates a listener. It listens when it is started.
     public init(_ config: URLEndpointListenerConfiguration) { self.config = config }
 
-    /// Creates a listener. It listens when it is started.
-    public convenience init(config: URLEndpointListenerConfiguration) { self.init(config) }
-
     /// The port on which the listener accepts connections; nil while it is not running.
     public var port: UInt16? { life.running?.port }
 

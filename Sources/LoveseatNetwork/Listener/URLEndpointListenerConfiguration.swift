@@ -5,15 +5,6 @@ public import LoveseatIdentity
 ///
 /// A configuration is a value. A listener keeps the one it was created with; changing a copy has no effect on it.
 public struct URLEndpointListenerConfiguration: Sendable {
-    /// The default of ``port``, 0.
-    public static let defaultPort: UInt16 = 0
-    /// The default of ``disableTLS``, false.
-    public static let defaultDisableTls = false
-    /// The default of ``readOnly``, false.
-    public static let defaultReadOnly = false
-    /// The default of ``enableDeltaSync``, false.
-    public static let defaultEnableDeltaSync = false
-
     /// The collections to serve, all of one database. Peers cannot see others.
     public let collections: [Collection]
     /// The name under which peers find the database, which is the path of the listener's URLs. Nil, the default, means the database's
@@ -22,12 +13,12 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// Couchbase Lite connects only to names of lower-case letters, digits and `_$()+-` that begin with a letter.
     public var databaseName: String?
     /// The TCP port to listen on. 0, the default, or nil means a free port, which ``URLEndpointListener/port`` returns.
-    public var port: UInt16? = defaultPort
+    public var port: UInt16? = 0
     /// The name or address of the network interface to listen on. Nil, the default, means all.
     public var networkInterface: String?
     /// Whether connections are not encrypted. The default is false. Use it for tests, and behind a proxy that
     /// terminates TLS.
-    public var disableTLS = defaultDisableTls
+    public var disableTLS = false
     /// The listener's key and certificate. Nil, the default, means ``TLSIdentity/anonymousIdentity(in:)``.
     public var tlsIdentity: TLSIdentity?
     /// The store that keeps the anonymous identity. Nil, the default, means ``TLSIdentity/standardStore``.
@@ -40,7 +31,7 @@ public struct URLEndpointListenerConfiguration: Sendable {
     /// ``accessPolicy`` allows.
     public var incomingFilter: IncomingFilter?
     /// Whether peers may only pull. The default is false. A peer that pushes gets `httpForbidden`.
-    public var readOnly = defaultReadOnly
+    public var readOnly = false
     /// Whether peers may only push, and save their checkpoints. The default is false. A peer that pulls gets `httpForbidden`. It cannot be
     /// combined with ``readOnly``.
     public var writeOnly = false
@@ -60,7 +51,7 @@ public struct URLEndpointListenerConfiguration: Sendable {
     public var hostNames: [String] = []
     /// Whether only the difference is sent to a peer that has an earlier revision, if the peer supports it. The default is false. For
     /// what peers pull, open the database with ``DatabaseConfiguration/enableDeltaSync``, too.
-    public var enableDeltaSync = defaultEnableDeltaSync
+    public var enableDeltaSync = false
     /// How long a connection may be idle, in seconds, before a ping checks that the peer is still there. The default is
     /// 300; it has to be more than 0. A peer that does not answer is disconnected.
     public var heartbeat = ReplicatorConfiguration.defaultHeartbeat

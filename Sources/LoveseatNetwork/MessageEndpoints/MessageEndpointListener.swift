@@ -93,9 +93,6 @@ public final class MessageEndpointListener: Sendable {
 
     deinit { for feed in state.withLockedValue({ $0.feeds.all }) { feed.finish() } }
 
-    /// Creates a listener.
-    public convenience init(config: MessageEndpointListenerConfiguration) { self.init(config) }
-
     /// The open connections that were accepted with ``accept(connection:as:)``.
     public var connections: [any MessageEndpointConnection] {
         state.withLockedValue { state in

@@ -175,5 +175,5 @@ extension ReplicatorConfiguration {
 
 extension PairedPeer {
     /// The endpoint at the first of the peer's URLs; nil for a peer that connects to this database.
-    public var endpoint: URLEndpoint? { urls.first.flatMap { URL(string: $0) }.map { URLEndpoint(url: $0) } }
+    public var endpoint: URLEndpoint? { urls.first.flatMap { URL(string: $0) }.map { URLEndpoint($0) } }
 }

@@ -43,7 +43,7 @@ import Testing
     ) throws -> ReplicatorConfiguration {
         var configuration = ReplicatorConfiguration(
             collections: [collection],
-            target: URLEndpoint(url: try #require(code.urls.first))
+            target: URLEndpoint(try #require(code.urls.first))
         )
         configuration.replicatorType = type
         configuration.pinnedServerFingerprint = code.pin.fingerprint

@@ -4,7 +4,7 @@ import LoveseatQuery
 ///
 /// ```swift
 /// let tag = ArrayExpression.variable("tag")
-/// let isTall = ArrayExpression.any(tag).in(Expression.property("tags")).satisfies(tag.equalTo(Expression.string("tall")))
+/// let isTall = ArrayExpression.any(tag).in(Expression.property("tags")).satisfies(tag.equalTo(Expression.value("tall")))
 /// ```
 public enum ArrayExpression {
     /// An item of an array under a name of its choice, or a property of the item, such as `line.price`.

@@ -1,4 +1,3 @@
-public import Foundation
 public import LoveseatModel
 import LoveseatQuery
 
@@ -52,42 +51,7 @@ public struct Expression: ExpressionProtocol {
         self.value(value.map { JSONValue(orUnusable: $0) })
     }
 
-    /// A text. Nil is null.
-    public static func string(_ value: String?) -> Expression { self.value(value.map { .string($0) }) }
-
-    /// A number of any type. Nil is null.
-    public static func number<T: Numeric & Encodable>(_ value: T?) -> Expression { self.value(value) }
-
-    /// An integer.
-    public static func int(_ value: Int) -> Expression { int64(Int64(value)) }
-
-    /// An integer of 64 bits.
-    public static func int64(_ value: Int64) -> Expression { self.value(.number(.integer(value))) }
-
-    /// A floating-point number of 32 bits, as a document stores it.
-    public static func float(_ value: Float) -> Expression { number(value) }
-
-    /// A floating-point number.
-    public static func double(_ value: Double) -> Expression { self.value(.number(.double(value))) }
-
-    /// A boolean.
-    public static func boolean(_ value: Bool) -> Expression { self.value(.bool(value)) }
-
-    /// A date, as its ISO 8601 text in UTC with milliseconds. Nil is null.
-    public static func date(_ value: Date?) -> Expression { self.value(value) }
-
-    /// An object. Nil is null.
-    public static func dictionary(_ value: JSONObject?) -> Expression {
-        self.value(value.map { .object($0) })
-    }
-
-    /// An array. Nil is null.
-    public static func array(_ value: [JSONValue]?) -> Expression { self.value(value.map { .array($0) }) }
-
     // MARK: Negation
-
-    /// The logical negation; the same as ``not(_:)``.
-    public static func negated(_ expression: any ExpressionProtocol) -> Expression { not(expression) }
 
     /// The logical negation: true if the expression is false, and MISSING if it is MISSING.
     public static func not(_ expression: any ExpressionProtocol) -> Expression {

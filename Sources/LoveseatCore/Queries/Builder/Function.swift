@@ -116,7 +116,7 @@ public enum Function {
 
     /// The number rounded to digits after the point, or before it if negative. Anything but numbers makes the run throw.
     public static func round(_ expression: any ExpressionProtocol, digits: Int) -> Expression {
-        .function("ROUND", expression, Expression.int(digits))
+        .function("ROUND", expression, Expression.value(digits))
     }
 
     /// -1, 0 or 1 by the number's sign. Anything but numbers makes the run throw.
@@ -146,7 +146,7 @@ public enum Function {
 
     /// The number cut off at digits after the point, or before it if negative. Anything but numbers makes the run throw.
     public static func trunc(_ expression: any ExpressionProtocol, digits: Int) -> Expression {
-        .function("TRUNC", expression, Expression.int(digits))
+        .function("TRUNC", expression, Expression.value(digits))
     }
 
     // MARK: Texts

@@ -6,7 +6,7 @@
 ///     .from(DataSource.collection(sights))
 ///     .where(Expression.property("city").equalTo(Expression.parameter("city")))
 ///     .orderBy(Ordering.property("likes").descending())
-///     .limit(Expression.int(10))
+///     .limit(Expression.value(10))
 /// let liked = try query.execute()
 /// ```
 ///

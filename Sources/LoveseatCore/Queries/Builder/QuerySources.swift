@@ -88,7 +88,7 @@ public struct DataSource: DataSourceProtocol {
 
     var tree: SelectQuery.Source {
         let name = collection.handle.name
-        let isPlain = name.scope == Collection.defaultCollectionName
+        let isPlain = name.scope == CollectionName.defaultPart
         return SelectQuery.Source(scope: isPlain ? nil : name.scope, name: name.name, alias: alias)
     }
 }
@@ -121,16 +121,10 @@ public struct Join: JoinProtocol {
     /// The join itself.
     public var join: Join { self }
 
-    /// All pairs of documents for which a condition is true; the same as ``innerJoin(_:)``.
-    public static func join(_ dataSource: any DataSourceProtocol) -> JoinOn { innerJoin(dataSource) }
-
     /// All pairs of documents for which a condition is true.
     public static func innerJoin(_ dataSource: any DataSourceProtocol) -> JoinOn {
         JoinOn(kind: .inner, source: dataSource.dataSource)
     }
-
-    /// All pairs for which a condition is true, and each document without a partner; the same as ``leftOuterJoin(_:)``.
-    public static func leftJoin(_ dataSource: any DataSourceProtocol) -> JoinOn { leftOuterJoin(dataSource) }
 
     /// All pairs for which a condition is true, and each document without a partner, whose properties then are MISSING.
     public static func leftOuterJoin(_ dataSource: any DataSourceProtocol) -> JoinOn {

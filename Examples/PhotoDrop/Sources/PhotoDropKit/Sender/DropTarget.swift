@@ -20,7 +20,7 @@ package struct DropTarget: Sendable {
     package static func find(_ code: DropCode) async throws(DropError) -> DropTarget {
         let found = try await ReceiverProbe.find(code)
         return DropTarget(
-            endpoint: URLEndpoint(url: found.url),
+            endpoint: URLEndpoint(found.url),
             credentials: BasicAuthenticator(username: code.username, password: code.secret),
             fingerprint: found.fingerprint,
             address: address(found.url)
