@@ -238,48 +238,44 @@ struct MessageEndpointTests {
         #expect(await replicator.waitUntilStopped().error?.code == .webSocketGoingAway)
     }
 
-    // MARK: Connections with callbacks, as Couchbase Lite has them
-
-    @Test(arguments: [ProtocolType.messageStream, .byteStream])
-    func `connections with callbacks replicate, and are closed once on each side`(
-        _ type: ProtocolType
-    ) async throws {
-        try fill()
-        let listener = try listener(type)
-        let app = PipeApp(listener)
-        let endpoint = MessageEndpoint(uid: "app", target: nil, protocolType: type, delegate: app)
-        #expect(await run(try replicator(endpoint)) == nil)
-        try expectEqual()
-        await listener.closeAll()
-        #expect(listener.connections.isEmpty)
-        #expect(app.ends.withLockedValue { $0.map(\.closings) } == [1, 1])
-    }
-
-    @Test(arguments: [PipeEnd.Stage.open, .send, .receive], [true, false])
-    func `an error in a callback is transient or final as the app says`(
-        _ stage: PipeEnd.Stage,
+    @Test(arguments: FailingTransport.Stage.allCases, [true, false])
+    private func `an error of a transport is transient or final as the app says`(
+        _ stage: FailingTransport.Stage,
         _ isRecoverable: Bool
     ) async throws {
         try fill()
         let listener = try listener(.messageStream)
-        let app = PipeApp(listener, fails: stage, isRecoverable: isRecoverable)
-        let endpoint = MessageEndpoint(uid: "app", target: nil, protocolType: .messageStream, delegate: app)
+        let link = LossyLink(seed: 1, lifetime: 1_000_000...1_000_000)
+        let attempts = NIOLockedValueBox(0)
+        let endpoint = MessageEndpoint(uid: "app", protocolType: .messageStream) {
+            let attempt = attempts.withLockedValue { attempts in
+                attempts += 1
+                return attempts
+            }
+            // A recoverable error is gone the third time.
+            let isMended = isRecoverable && attempt > 2
+            let error = MessagingError(error: FailingTransport.Failure(), isRecoverable: isRecoverable)
+            if stage == .connect, !isMended { throw error }
+            let (near, far) = link.connect()
+            listener.accept(far)
+            return isMended ? near : FailingTransport(near, at: stage, with: error)
+        }
         let once = await run(try replicator(endpoint))
         #expect(once?.code == (isRecoverable ? .webSocketCloseUserTransient : .webSocketCloseUserPermanent))
-        // A recoverable one is tried again, over a new connection; the app has mended it by then.
+        // A recoverable one is tried again, over a new connection.
         let retried = await run(
             try replicator(endpoint) {
                 $0.maxAttempts = 3
                 $0.maxAttemptWaitTime = 1
             }
         )
-        let made = app.ends.withLockedValue { $0.count }
         if isRecoverable {
             #expect(retried == nil)
             try expectEqual()
-            #expect(made >= 4)
+            #expect(attempts.withLockedValue { $0 } == 3)
         } else {
             #expect(retried?.code == .webSocketCloseUserPermanent)
+            #expect(attempts.withLockedValue { $0 } == 2)
         }
         await listener.closeAll()
     }
@@ -323,101 +319,34 @@ private final class AcceptedStream: MessageTransport {
     }
 }
 
-/// An app whose connections are two ends of a pipe in memory, with callbacks.
-private final class PipeApp: MessageEndpointDelegate {
-    let ends = NIOLockedValueBox<[PipeEnd]>([])
-    private let listener: MessageEndpointListener
-    private let failure: (stage: PipeEnd.Stage, isRecoverable: Bool)?
-
-    init(_ listener: MessageEndpointListener, fails stage: PipeEnd.Stage? = nil, isRecoverable: Bool = true) {
-        self.listener = listener
-        failure = stage.map { ($0, isRecoverable) }
-    }
-
-    func createConnection(endpoint: MessageEndpoint) -> any MessageEndpointConnection {
-        // A recoverable error is gone the third time.
-        let isMended = failure?.isRecoverable == true && ends.withLockedValue { $0.count } >= 4
-        let failure = isMended ? nil : failure
-        let (near, far) = (PipeEnd(failure), PipeEnd(nil))
-        near.other.withLockedValue { $0 = far }
-        far.other.withLockedValue { $0 = near }
-        ends.withLockedValue { $0 += [near, far] }
-        listener.accept(connection: far)
-        return near
-    }
-}
-
-/// One end, which can be told to fail.
-final class PipeEnd: MessageEndpointConnection {
-    enum Stage: Sendable { case open, send, receive }
+/// A transport that fails as an app's own may.
+private struct FailingTransport: MessageTransport {
+    enum Stage: CaseIterable, Sendable { case connect, send, receive }
     struct Failure: Error {}
 
-    let other = NIOLockedValueBox<PipeEnd?>(nil)
-    private let failure: (stage: Stage, isRecoverable: Bool)?
-    private struct State {
-        var connection: (any ReplicatorConnection)?
-        var early: [Message] = []
-        var closings = 0
-        var received = 0
-        var hasEnded = false
-    }
-    private let state = NIOLockedValueBox(State())
+    private let transport: any MessageTransport
+    private let stage: Stage
+    private let error: MessagingError
+    private let received = NIOLockedValueBox(0)
 
-    var closings: Int { state.withLockedValue { $0.closings } }
-
-    init(_ failure: (stage: Stage, isRecoverable: Bool)?) { self.failure = failure }
-
-    private func error(at stage: Stage) -> MessagingError? {
-        guard let failure, failure.stage == stage else { return nil }
-        return MessagingError(error: Failure(), isRecoverable: failure.isRecoverable)
+    init(_ transport: any MessageTransport, at stage: Stage, with error: MessagingError) {
+        (self.transport, self.stage, self.error) = (transport, stage, error)
     }
 
-    func open(
-        connection: any ReplicatorConnection,
-        completion: @escaping @Sendable (Bool, MessagingError?) -> Void
-    ) {
-        if let error = error(at: .open) {
-            completion(false, error)
-            other.withLockedValue { $0 }?.end(nil)
-            return
+    func send(_ bytes: [UInt8]) async throws {
+        if stage == .send { throw error }
+        try await transport.send(bytes)
+    }
+
+    func receive() async throws -> [UInt8]? {
+        let bytes = try await transport.receive()
+        let isThird = received.withLockedValue { received in
+            received += 1
+            return received == 3
         }
-        let (early, hasEnded) = state.withLockedValue { state in
-            state.connection = connection
-            defer { state.early = [] }
-            return (state.early, state.hasEnded)
-        }
-        completion(true, nil)
-        for message in early { connection.receive(message: message) }
-        if hasEnded { connection.close(error: nil) }
+        if stage == .receive, isThird { throw error }
+        return bytes
     }
 
-    func send(message: Message, completion: @escaping @Sendable (Bool, MessagingError?) -> Void) {
-        if let error = error(at: .send) { return completion(false, error) }
-        other.withLockedValue { $0 }?.arrive(message)
-        completion(true, nil)
-    }
-
-    func close(error: (any Error)?, completion: @escaping @Sendable () -> Void) {
-        state.withLockedValue { $0.closings += 1 }
-        other.withLockedValue { $0 }?.end(nil)
-        completion()
-    }
-
-    private func arrive(_ message: Message) {
-        let (connection, received) = state.withLockedValue { state in
-            if state.connection == nil { state.early.append(message) }
-            state.received += 1
-            return (state.connection, state.received)
-        }
-        if received == 3, let error = error(at: .receive) { return end(error) }
-        connection?.receive(message: message)
-    }
-
-    private func end(_ error: MessagingError?) {
-        let connection = state.withLockedValue { state in
-            state.hasEnded = true
-            return state.connection
-        }
-        connection?.close(error: error)
-    }
+    func close() async { await transport.close() }
 }

@@ -6,33 +6,11 @@ package import LoveseatModel
 public struct MessageEndpoint: BLIPEndpoint {
     /// A name for the peer, 1 to 1,024 bytes. Keep it the same for the same peer, because the checkpoint is stored under it.
     public let uid: String
-    /// Anything that the app needs to find the peer; nil if transports are connected by a closure.
-    public let target: (any Sendable)?
     /// Whether the transport preserves messages or is a stream of bytes. Both sides need the same.
     public let protocolType: ProtocolType
-    /// Creates connections; nil if transports are connected by a closure.
-    public let delegate: (any MessageEndpointDelegate)?
     /// Whether a second connection to the peer is possible meanwhile.
     package var takesSecondConnection = true
-    private let makeTransport: @Sendable (MessageEndpoint) async throws -> any MessageTransport
-
-    /// Creates an endpoint whose connections a delegate creates, as in Couchbase Lite.
-    public init(
-        uid: String,
-        target: (any Sendable)?,
-        protocolType: ProtocolType,
-        delegate: any MessageEndpointDelegate
-    ) {
-        self.uid = uid
-        self.target = target
-        self.protocolType = protocolType
-        self.delegate = delegate
-        makeTransport = { endpoint in
-            let transport = CallbackTransport(delegate.createConnection(endpoint: endpoint))
-            try await transport.open()
-            return transport
-        }
-    }
+    private let makeTransport: @Sendable () async throws -> any MessageTransport
 
     /// Creates an endpoint whose transports a closure connects.
     ///
@@ -47,10 +25,8 @@ public struct MessageEndpoint: BLIPEndpoint {
         connect: @escaping @Sendable () async throws -> any MessageTransport
     ) {
         self.uid = uid
-        target = nil
         self.protocolType = protocolType
-        delegate = nil
-        makeTransport = { _ in try await connect() }
+        makeTransport = connect
     }
 
     package var remoteName: String { "x-msg-endpt:\(uid)" }
@@ -66,7 +42,7 @@ public struct MessageEndpoint: BLIPEndpoint {
 
     package func connect(_ options: ConnectionOptions) async throws -> PeerConnection {
         let transport: any MessageTransport
-        do { transport = try await makeTransport(self) } catch { throw LoveseatError(transport: error) }
+        do { transport = try await makeTransport() } catch { throw LoveseatError(transport: error) }
         let channel = try await TransportChannel.make(
             transport,
             protocolType,

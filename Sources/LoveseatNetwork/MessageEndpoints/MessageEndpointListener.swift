@@ -29,8 +29,6 @@ public struct MessageEndpointListenerConfiguration: Sendable {
 
 /// A change of a connection of a ``MessageEndpointListener``.
 public struct MessageEndpointListenerChange: Sendable {
-    /// The connection; nil if it was accepted as a ``MessageTransport``.
-    public let connection: (any MessageEndpointConnection)?
     /// The connection's number, as returned by ``MessageEndpointListener/accept(_:as:)``.
     public let number: Int
     /// The connection's state, progress and error.
@@ -47,15 +45,11 @@ public final class MessageEndpointListener: Sendable {
 
     /// A connection that the app passed on, until its end.
     private final class Accepted: DatabaseService {
-        let connection: (any MessageEndpointConnection)?
         let transport: any MessageTransport
         let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
         let status = NIOLockedValueBox(Replicator.Status.connecting)
 
-        init(_ transport: any MessageTransport, _ connection: (any MessageEndpointConnection)?) {
-            self.transport = transport
-            self.connection = connection
-        }
+        init(_ transport: any MessageTransport) { self.transport = transport }
 
         func endWithDatabase() async {
             await transport.close()
@@ -93,13 +87,6 @@ public final class MessageEndpointListener: Sendable {
 
     deinit { for feed in state.withLockedValue({ $0.feeds.all }) { feed.finish() } }
 
-    /// The open connections that were accepted with ``accept(connection:as:)``.
-    public var connections: [any MessageEndpointConnection] {
-        state.withLockedValue { state in
-            state.entries.sorted { $0.key < $1.key }.compactMap(\.value.connection)
-        }
-    }
-
     /// A feed of what happens to connections from now on. It ends when the database closes, or when nothing refers to
     /// the listener any more. ``closeAll()`` does not end it, because the listener continues to accept connections.
     public var changes: Feed<MessageEndpointListenerChange> {
@@ -119,16 +106,6 @@ public final class MessageEndpointListener: Sendable {
 
     // MARK: Connections
 
-    /// Opens a connection and serves it until either side ends it. Returns at once.
-    ///
-    /// - Parameters:
-    ///   - connection: The connection to the peer.
-    ///   - peer: The peer's identity, for the access policy. Loveseat does not verify it.
-    public func accept(connection: any MessageEndpointConnection, as peer: PeerIdentity = PeerIdentity()) {
-        let transport = CallbackTransport(connection)
-        serve(transport, connection, peer) { try await transport.open() }
-    }
-
     /// Serves a transport until either side ends it. Returns at once.
     ///
     /// - Parameters:
@@ -137,7 +114,22 @@ public final class MessageEndpointListener: Sendable {
     /// - Returns: A number for ``close(_:)``, which is also in ``MessageEndpointListenerChange/number``.
     @discardableResult
     public func accept(_ transport: any MessageTransport, as peer: PeerIdentity = PeerIdentity()) -> Int {
-        serve(transport, nil, peer) {}
+        let accepted = Accepted(transport)
+        let number = state.withLockedValue { state in
+            state.nextNumber += 1
+            state.entries[state.nextNumber] = accepted
+            return state.nextNumber
+        }
+        publish(.connecting, of: number)
+        accepted.task.withLockedValue { task in
+            task = Task.detached { [self] in
+                let error = await run(accepted, number, peer)
+                publish(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
+                state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
+                config.collections.first?.database.session.release(accepted)
+            }
+        }
+        return number
     }
 
     /// Call this after the access policy's answers change; see ``URLEndpointListener/accessChanged()``.
@@ -145,14 +137,6 @@ public final class MessageEndpointListener: Sendable {
         // Without collections, or with those of two databases, no connection is served.
         guard let peers else { return }
         await finishing { await peers.accessChanged() }
-    }
-
-    /// Ends a connection. Returns at once; ``changes`` reports the end.
-    public func close(connection: any MessageEndpointConnection) {
-        let transports = state.withLockedValue { state in
-            state.entries.values.filter { $0.connection === connection }.map(\.transport)
-        }
-        for transport in transports { Task { await transport.close() } }
     }
 
     /// Ends the connection with a number, and waits until it has ended. Does nothing if there is none.
@@ -174,37 +158,7 @@ public final class MessageEndpointListener: Sendable {
         }
     }
 
-    @discardableResult
-    private func serve(
-        _ transport: any MessageTransport,
-        _ connection: (any MessageEndpointConnection)?,
-        _ peer: PeerIdentity,
-        open: @escaping @Sendable () async throws -> Void
-    ) -> Int {
-        let accepted = Accepted(transport, connection)
-        let number = state.withLockedValue { state in
-            state.nextNumber += 1
-            state.entries[state.nextNumber] = accepted
-            return state.nextNumber
-        }
-        publish(.connecting, of: number)
-        accepted.task.withLockedValue { task in
-            task = Task.detached { [self] in
-                let error = await run(accepted, number, peer, open: open)
-                publish(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
-                state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
-                config.collections.first?.database.session.release(accepted)
-            }
-        }
-        return number
-    }
-
-    private func run(
-        _ accepted: Accepted,
-        _ number: Int,
-        _ peer: PeerIdentity,
-        open: @Sendable () async throws -> Void
-    ) async -> LoveseatError? {
+    private func run(_ accepted: Accepted, _ number: Int, _ peer: PeerIdentity) async -> LoveseatError? {
         do {
             guard let peers, let database = config.collections.first?.database else {
                 throw LoveseatError(
@@ -213,7 +167,6 @@ public final class MessageEndpointListener: Sendable {
                 )
             }
             try database.session.adopt(accepted)
-            try await open()
             let channel = try await TransportChannel.make(
                 accepted.transport,
                 config.protocolType,
@@ -239,11 +192,7 @@ public final class MessageEndpointListener: Sendable {
             // A report may come after the end of its connection.
             guard let entry = state.entries[number] else { return }
             entry.status.withLockedValue { $0 = status }
-            let change = MessageEndpointListenerChange(
-                connection: entry.connection,
-                number: number,
-                status: status
-            )
+            let change = MessageEndpointListenerChange(number: number, status: status)
             for feed in state.feeds.all { feed.push(change) }
         }
     }

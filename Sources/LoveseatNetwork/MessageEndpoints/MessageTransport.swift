@@ -1,11 +1,9 @@
-public import Foundation
 import LoveseatModel
 
 /// The app's own connection to a peer, for example over Bluetooth, a serial line or a message queue.
 ///
 /// `send` is called by one task at a time, and so is `receive`; both may be in progress at once. Throw a
 /// ``MessagingError`` to say whether connecting again may help; after any other error, the replicator connects again.
-/// ``MessageEndpointConnection`` is the same with callbacks.
 public protocol MessageTransport: Sendable {
     /// Sends bytes after those that were sent before, and returns when the transport can take more.
     ///
@@ -25,21 +23,6 @@ public enum ProtocolType: UInt8, Hashable, Sendable {
     case messageStream = 0
     /// The transport delivers bytes in order, in pieces of any size. Messages are framed as WebSocket frames (RFC 6455).
     case byteStream = 1
-}
-
-/// Bytes that a ``MessageEndpointConnection`` carries.
-public struct Message: Hashable, Sendable {
-    /// The content of the message.
-    public let bytes: [UInt8]
-
-    /// Creates a message from bytes.
-    public init(_ bytes: [UInt8]) { self.bytes = bytes }
-
-    /// Returns a message with the bytes of a `Data`.
-    public static func fromData(_ data: Data) -> Message { Message(Array(data)) }
-
-    /// Returns the bytes as a `Data`.
-    public func toData() -> Data { Data(bytes) }
 }
 
 /// An error of a transport, with the advice whether to connect again.
