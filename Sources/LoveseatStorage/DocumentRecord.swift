@@ -50,8 +50,8 @@ package final class DocumentRecord: Sendable {
     package func tree() throws(LoveseatError) -> RevisionTree {
         var tree: RevisionTree
         if let encodedTree {
-            let decoded = RevisionTree(
-                encoded: encodedTree,
+            let decoded = RevisionTreeDecoder.decode(
+                encodedTree,
                 currentBody: body,
                 closing: BodyDigest.closingTombstone
             )
@@ -126,7 +126,7 @@ package final class DocumentRecord: Sendable {
         isTold: Bool,
         digest known: [UInt8]? = nil
     ) -> [UInt8]? {
-        let bytes = tree.encoded(current: current)
+        let bytes = RevisionTreeEncoder.encode(tree, current: current)
         guard let bytes, isTold else { return bytes }
         return bytes + (known ?? Array(digest(tree.summary ?? RevisionTree.summary(ofLine: current.id))))
     }
@@ -166,7 +166,7 @@ package final class DocumentRecord: Sendable {
     package func remoteAncestor(_ remote: Int) throws(LoveseatError) -> RevisionID? {
         if isSynced(remote) { return revision }
         guard let encodedTree else { return nil }
-        if case .some(let mark) = RevisionTree.mark(of: remote, inEncoded: encodedTree) { return mark }
+        if case .some(let mark) = RevisionTreeDecoder.mark(of: remote, in: encodedTree) { return mark }
         // The row has the form of an earlier version, or is damaged.
         return try tree().remotes[remote]
     }

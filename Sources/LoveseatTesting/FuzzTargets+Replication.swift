@@ -30,7 +30,9 @@ extension FuzzTargets {
     /// describes itself in the same way again, and is read from the disk as it was written.
     public static func tree(_ bytes: [UInt8]) {
         let body = JSONText(canonical: ["a": 1])
-        if let stored = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 }) { examine(stored) }
+        if let stored = RevisionTreeDecoder.decode(bytes, currentBody: body, closing: { $0 }) {
+            examine(stored)
+        }
         // Most bytes are not a peer's tree.
         guard let (knowledge, current) = try? TreeMessage.parse(bytes) else { return }
         let node = RevisionTree.Node(
@@ -56,8 +58,10 @@ extension FuzzTargets {
         guard let current = tree.current else { preconditionFailure("nothing is current") }
         _ = (tree.candidates, tree.summary, tree.knowledge)
         // A tree may have no body at all, and a single revision that no remote has is stored without a tree.
-        guard let body = current.body, let bytes = tree.encoded(current: current) else { return }
-        let read = RevisionTree(encoded: bytes, currentBody: body, closing: { $0 })
+        guard let body = current.body, let bytes = RevisionTreeEncoder.encode(tree, current: current) else {
+            return
+        }
+        let read = RevisionTreeDecoder.decode(bytes, currentBody: body, closing: { $0 })
         precondition(read?.current?.id == current.id, "another revision is current after reading")
         precondition(read?.summary == tree.summary, "less is known after reading")
     }

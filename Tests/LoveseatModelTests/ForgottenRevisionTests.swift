@@ -41,8 +41,8 @@ import Testing
     }
 
     private func stored(_ tree: RevisionTree) throws -> RevisionTree {
-        let (bytes, body) = (try #require(tree.encoded), try #require(tree.current?.body))
-        let again = try #require(RevisionTree(encoded: bytes, currentBody: body) { $0 })
+        let (bytes, body) = (try #require(RevisionTreeEncoder.encode(tree)), try #require(tree.current?.body))
+        let again = try #require(RevisionTreeDecoder.decode(bytes, currentBody: body) { $0 })
         #expect(again == tree)
         return again
     }
@@ -90,7 +90,7 @@ import Testing
 
     @Test func `a long line keeps a limited number of fingerprints`() throws {
         var tree = try stored(line(to: 1_000))
-        #expect(try #require(tree.encoded).count < 1_000)
+        #expect(try #require(RevisionTreeEncoder.encode(tree)).count < 1_000)
         #expect(
             try tree.insert(arrival([revision(900), revision(899), revision(898)]), by: policy) == .inserted
         )
@@ -102,15 +102,15 @@ import Testing
 
     @Test func `no broken fingerprints make a tree that traps`() throws {
         let tree = line(to: 20)
-        let (bytes, body) = (try #require(tree.encoded), try #require(tree.current?.body))
+        let (bytes, body) = (try #require(RevisionTreeEncoder.encode(tree)), try #require(tree.current?.body))
         for count in 0..<bytes.count {
-            #expect(RevisionTree(encoded: Array(bytes.prefix(count)), currentBody: body) { $0 } == nil)
+            #expect(RevisionTreeDecoder.decode(Array(bytes.prefix(count)), currentBody: body) { $0 } == nil)
         }
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<20_000 {
             var broken = bytes
             broken[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
-            var read = RevisionTree(encoded: broken, currentBody: body) { $0 }
+            var read = RevisionTreeDecoder.decode(broken, currentBody: body) { $0 }
             _ = try? read?.insert(arrival([revision(12), revision(11), revision(10)]))
         }
     }

@@ -45,12 +45,12 @@ import Testing
         #expect(id.digest == text.drop { $0 != "-" }.dropFirst())
         let node = RevisionTree.Node(id: id, parent: nil, flags: [], body: .emptyObject)
         let tree = RevisionTree(nodes: [node], remotes: [7: id])
-        let encoded = try #require(tree.encoded)
-        let read = RevisionTree(encoded: encoded, currentBody: .emptyObject, closing: { $0 })
+        let encoded = try #require(RevisionTreeEncoder.encode(tree))
+        let read = RevisionTreeDecoder.decode(encoded, currentBody: .emptyObject, closing: { $0 })
         #expect(read == tree)
-        #expect(RevisionTree.mark(of: 7, inEncoded: encoded) == .some(.some(id)))
-        let marked = RevisionTree.encoded(encoded, markingCurrentAt: 9)
-        #expect(marked.map { RevisionTree.mark(of: 9, inEncoded: $0) } == .some(.some(.some(id))))
+        #expect(RevisionTreeDecoder.mark(of: 7, in: encoded) == .some(.some(id)))
+        let marked = RevisionTreeEncoder.markCurrent(at: 9, in: encoded)
+        #expect(marked.map { RevisionTreeDecoder.mark(of: 9, in: $0) } == .some(.some(.some(id))))
     }
 
     @Test func `orders by generation, then digest`() {

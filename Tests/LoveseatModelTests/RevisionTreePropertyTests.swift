@@ -143,8 +143,8 @@ import Testing
             for var tree in try Self.trees(&generator) {
                 guard let current = tree.current, let body = current.body else { continue }
                 tree.recordMark(of: 3, at: current.id)
-                guard let bytes = tree.encoded else { continue }
-                let again = RevisionTree(encoded: bytes, currentBody: body) { $0 }
+                guard let bytes = RevisionTreeEncoder.encode(tree) else { continue }
+                let again = RevisionTreeDecoder.decode(bytes, currentBody: body) { $0 }
                 #expect(again == tree)
             }
         }
@@ -156,14 +156,14 @@ import Testing
             for var tree in try Self.trees(&generator) {
                 guard let current = tree.current, current.body != nil else { continue }
                 for remote in [4, 2, 300, 4] {
-                    guard let bytes = tree.encoded else { break }
-                    let marked = RevisionTree.encoded(bytes, markingCurrentAt: remote)
+                    guard let bytes = RevisionTreeEncoder.encode(tree) else { break }
+                    let marked = RevisionTreeEncoder.markCurrent(at: remote, in: bytes)
                     guard tree.remotes[remote] == nil else {
                         #expect(marked == nil)
                         continue
                     }
                     tree.recordMark(of: remote, at: current.id)
-                    #expect(marked == tree.encoded)
+                    #expect(marked == RevisionTreeEncoder.encode(tree))
                 }
             }
         }
@@ -179,9 +179,9 @@ import Testing
                         at: tree.nodes.keys.sorted()[generator.int(0...tree.nodes.count - 1)]
                     )
                 }
-                guard let bytes = tree.encoded else { continue }
+                guard let bytes = RevisionTreeEncoder.encode(tree) else { continue }
                 for remote in 1...4 {
-                    let mark = try #require(RevisionTree.mark(of: remote, inEncoded: bytes))
+                    let mark = try #require(RevisionTreeDecoder.mark(of: remote, in: bytes))
                     #expect(mark == tree.remotes[remote])
                 }
             }
@@ -192,12 +192,17 @@ import Testing
         for seed in UInt64(1)...100 {
             var generator = SeededGenerator(seed: seed)
             for tree in try Self.trees(&generator) {
-                guard var bytes = tree.encoded else { continue }
+                guard var bytes = RevisionTreeEncoder.encode(tree) else { continue }
                 for _ in 0..<20 {
                     bytes[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
-                    _ = RevisionTree.mark(of: 1, inEncoded: bytes)
+                    _ = RevisionTreeDecoder.mark(of: 1, in: bytes)
                     // Whatever it reads is a tree whose walks end.
-                    guard let read = RevisionTree(encoded: bytes, currentBody: .emptyObject, closing: { $0 })
+                    guard
+                        let read = RevisionTreeDecoder.decode(
+                            bytes,
+                            currentBody: .emptyObject,
+                            closing: { $0 }
+                        )
                     else { continue }
                     #expect(read.current != nil)
                 }

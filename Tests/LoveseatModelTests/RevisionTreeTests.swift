@@ -378,7 +378,7 @@ import Testing
         bytes += node(2, 5, 2, [0xEE], "{\"x\":1}") + node(0, 0, 1, [0xAA], nil)
         bytes += node(0, 5, 2, [0xCC], nil) + [7, 2]
         let tree = try #require(
-            RevisionTree(encoded: bytes, currentBody: .emptyObject) { leaf in
+            RevisionTreeDecoder.decode(bytes, currentBody: .emptyObject) { leaf in
                 RevisionID(generation: leaf.generation + 1, digest: [0xDE, 0xAD])
             }
         )
@@ -403,7 +403,7 @@ import Testing
         bytes += [0, 5] + id(2, 0xBB) + [0]
         bytes += [0, 0] + id(1, 0xAA) + [0]
         bytes += [1, 7, 1] + [0] + [1] + id(3, 0x0C) + [1] + id(2, 0xAA) + id(1, 0xAA) + [0]
-        var tree = try #require(RevisionTree(encoded: bytes, currentBody: body("x"), closing: { $0 }))
+        var tree = try #require(RevisionTreeDecoder.decode(bytes, currentBody: body("x"), closing: { $0 }))
         #expect(tree.current?.id == rev("3-aa"))
         #expect(tree.copies.isEmpty)
         #expect(tree.closed == [rev("3-0c")])
@@ -419,10 +419,10 @@ import Testing
         ])
         tree.recordMark(of: 3, at: rev("2-bb"))
         try tree.putOnHub(over: rev("1-0123456789abcdef0123456789abcdef01234567"))
-        let bytes = try #require(tree.encoded)
+        let bytes = try #require(RevisionTreeEncoder.encode(tree))
         let body = try #require(tree.current?.body)
         for count in 0..<bytes.count {
-            _ = RevisionTree(encoded: Array(bytes.prefix(count)), currentBody: body) { $0 }
+            _ = RevisionTreeDecoder.decode(Array(bytes.prefix(count)), currentBody: body) { $0 }
         }
         var generator = SeededGenerator(seed: 3)
         for _ in 0..<20_000 {
@@ -431,7 +431,7 @@ import Testing
                 in: 0...255,
                 using: &generator
             )
-            _ = RevisionTree(encoded: broken, currentBody: body) { $0 }?.current
+            _ = RevisionTreeDecoder.decode(broken, currentBody: body) { $0 }?.current
         }
     }
 }

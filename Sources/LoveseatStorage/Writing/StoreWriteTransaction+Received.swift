@@ -138,7 +138,7 @@ extension StoreWriteTransaction {
         if record.revision == revision, record.isSynced(remote) { return }
         if record.revision == revision, record.synced > 0, record.synced < remote,
             let encoded = record.encodedTree,
-            let marked = RevisionTree.encoded(encoded, markingCurrentAt: remote)
+            let marked = RevisionTreeEncoder.markCurrent(at: remote, in: encoded)
         {
             // No other change follows, and only the mark in the row changes.
             let statement = try RawStatement(collection.treeSQL, in: database)

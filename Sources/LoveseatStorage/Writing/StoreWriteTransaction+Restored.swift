@@ -19,7 +19,7 @@ package struct ArchivedRevisions: Sendable {
         if record.encodedTree != nil {
             var tree = try record.tree()
             for remote in tree.remotes.keys { tree.forgetRemote(remote) }
-            encoded = tree.encoded
+            encoded = RevisionTreeEncoder.encode(tree)
         }
         self.init(revision: record.revision, isDeleted: record.isDeleted, encodedTree: encoded)
     }
@@ -36,8 +36,8 @@ package struct ArchivedRevisions: Sendable {
             let node = RevisionTree.Node(id: revision, parent: nil, flags: flags, body: body)
             return RevisionTree(nodes: [node], remotes: [:])
         }
-        var tree = RevisionTree(
-            encoded: encodedTree,
+        var tree = RevisionTreeDecoder.decode(
+            encodedTree,
             currentBody: body,
             closing: BodyDigest.closingTombstone
         )
