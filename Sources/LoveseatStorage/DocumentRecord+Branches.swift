@@ -57,13 +57,13 @@ package struct DocumentBranches: Sendable {
         var others: [DocumentBranch] = []
         var incomplete: Set<RevisionID> = []
         if !tree.isLine {
-            let (closed, undecided) = (tree.closed, tree.undecidedLeaves)
-            incomplete = tree.lines(ofUndecided: undecided)
+            let (closed, undecided) = (tree.closed, tree.rule.undecidedLeaves)
+            incomplete = tree.rule.lines(ofUndecided: undecided)
             for leaf in tree.leaves
             where leaf.id != record.revision && !leaf.flags.contains(.pending) && !undecided.contains(leaf.id)
             {
                 guard !tree.isAncestor(record.revision, of: leaf.id) else {
-                    if leaf.body == nil, tree.awaitsBody(of: leaf.id) { incomplete.insert(leaf.id) }
+                    if leaf.body == nil, tree.rule.awaitsBody(of: leaf.id) { incomplete.insert(leaf.id) }
                     continue
                 }
                 let line = tree.line(leaf.id)
@@ -88,7 +88,7 @@ package struct DocumentBranches: Sendable {
                 }
             }
             others = Self.ranked(others)
-        } else if tree.lacksCurrentBody {
+        } else if tree.rule.lacksCurrentBody {
             incomplete.formUnion(tree.leaves.map(\.id))
         }
         (self.tombstones, self.incomplete) = (tombstones, incomplete)

@@ -107,7 +107,7 @@ package final class DocumentRecord: Sendable {
 
     /// Whether a leaf that peers of CouchDB's wire are shown has not come with its content.
     package func awaitsLeaf() throws(LoveseatError) -> Bool {
-        flags.contains(.branched) ? try tree().awaitsLeaf : false
+        flags.contains(.branched) ? try tree().rule.awaitsLeaf : false
     }
 
     private var lineDigest: String {

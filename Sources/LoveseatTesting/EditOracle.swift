@@ -140,7 +140,7 @@ final class EditOracle {
         let before = history.known[peer] ?? []
         var known = line == nil ? before : []
         // A revision that came without its content cannot be passed on, and neither can ancestors of such revisions only.
-        let awaited = tree.nodes.keys.filter { tree.awaitsBody(of: $0) }
+        let awaited = tree.nodes.keys.filter { tree.rule.awaitsBody(of: $0) }
         var unheld = Set(awaited.flatMap { tree.line($0) })
         if !awaited.isEmpty {
             let leaves = Set(tree.nodes.keys).subtracting(tree.nodes.values.compactMap(\.parent))

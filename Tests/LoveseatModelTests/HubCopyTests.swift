@@ -150,7 +150,7 @@ import Testing
         let back = copyID(first, first, over: unknown)
         try take([back, unknown, other], 1, from: .hub, in: &tree)
         #expect(tree.closed == [edit])
-        #expect(tree.lacksCurrentBody)
+        #expect(tree.rule.lacksCurrentBody)
         #expect(tree.current?.id == back)
     }
 
@@ -240,7 +240,7 @@ import Testing
         var tree = RevisionTree()
         let copy = copyID(edit, first, over: other)
         try take([copy, other], 2, from: .hub, in: &tree)
-        #expect(tree.awaitsBody(of: other))
+        #expect(tree.rule.awaitsBody(of: other))
         var old = RevisionTree.Arrival(history: [other], flags: [], body: body(1), sender: .hub)
         old.remote = hub
         for (mayBeOld, mark) in [(true, copy), (false, other)] {
@@ -263,7 +263,7 @@ import Testing
         let top = copyID(RevisionID(generation: 3, digest: [0xE3]), other, over: below)
         try take([top, below, other], 3, from: .hub, in: &tree)
         tree.giveUp(top)
-        #expect(tree.lacksCurrentBody)
+        #expect(tree.rule.lacksCurrentBody)
         #expect(tree.current?.id == top)
     }
 }

@@ -125,7 +125,7 @@ import Testing
         try take(line, in: &tree)
         tree.giveUp(anew)
         tree.giveUp(line[0])
-        #expect(tree.lacksCurrentBody)
+        #expect(tree.rule.lacksCurrentBody)
         #expect(tree.current?.isDeleted == standsIn)
     }
 

@@ -35,9 +35,9 @@ import Testing
     @Test func `no body is awaited of a revision that was superseded, here or by what arrives`() throws {
         var tree = try tree([[id(2, 2), id(1)]])
         #expect(tree.node(id(1))?.body == nil)
-        #expect(!tree.awaitsBody(of: id(1)))
-        #expect(!tree.awaitsBody(of: id(2, 2)))
-        #expect(!tree.awaitsBody(of: id(9)))
+        #expect(!tree.rule.awaitsBody(of: id(1)))
+        #expect(!tree.rule.awaitsBody(of: id(2, 2)))
+        #expect(!tree.rule.awaitsBody(of: id(9)))
         // A leaf without a body is awaited, until an edit of it comes.
         var knowledge = TreeKnowledge()
         knowledge.nodes = [
@@ -45,9 +45,9 @@ import Testing
             .init(id: id(1), parent: nil, flags: [], body: nil),
         ]
         try tree.merge(knowledge)
-        #expect(tree.awaitsBody(of: id(2, 3)))
+        #expect(tree.rule.awaitsBody(of: id(2, 3)))
         #expect(try tree.insert(arrival([id(3, 3), id(2, 3), id(1)])) == .inserted)
-        #expect(!tree.awaitsBody(of: id(2, 3)))
+        #expect(!tree.rule.awaitsBody(of: id(2, 3)))
         // So its late arrival is no news.
         #expect(try tree.insert(arrival([id(2, 3), id(1)])) == .alreadyPresent)
     }

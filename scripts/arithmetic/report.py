@@ -48,7 +48,7 @@ for path in files:
 TERM = r'((?:\w+[.?!]+)*\w+)(?:\([^()]*\))?[?!]*'
 BINARY = re.compile(TERM + r'\s(?:\+|-|\*|<<|\+=|-=|\*=)\s' + r'(?=' + TERM + r')')
 CONVERSION = re.compile(NUMBER + r'\((?!clamping|exactly|truncating|bitPattern)' + TERM + r'\)(?!\s*(?:\?\?|else|,?\s*\{))')
-LINK = re.compile(r'while (?:let|case|var) .*=\s*\w+\[(\w+)\]')
+LINK = re.compile(r'while (?:let|case|var) .*=\s*[\w.]+\[(\w+)\]')
 
 allowed = []
 for line in open(os.path.join(here, 'allowed'), encoding='utf-8'):

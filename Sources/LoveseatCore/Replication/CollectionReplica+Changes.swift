@@ -192,7 +192,7 @@ extension CollectionReplica {
                     ? !record.knowsTheSame(as: change.knowledge) || record.awaitsLeaf()
                     : remote != nil && record.knowledgeDigest != change.knowledge)
             if !tellsMore,
-                tree.map({ $0.contains(change.revision) && !$0.awaitsBody(of: change.revision) }) ?? true
+                tree.map({ $0.contains(change.revision) && !$0.rule.awaitsBody(of: change.revision) }) ?? true
             {
                 // A removal says nothing about the peer's revision: the mark says whether the revision here came from it.
                 if let remote, !change.isRemoval {

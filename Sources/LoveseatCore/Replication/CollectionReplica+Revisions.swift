@@ -215,7 +215,7 @@ extension CollectionReplica {
                 try transaction.forgetMark(record.id, remote: remote, in: collection)
                 return .offer(over: nil)
             case .has(let revision):
-                guard tree.contains(revision), !tree.awaitsBody(of: revision) else {
+                guard tree.contains(revision), !tree.rule.awaitsBody(of: revision) else {
                     return .waits(isMarked: mark != nil)
                 }
                 if try transaction.noteHub(revision, has: record.id, remote: remote, in: collection) {

@@ -82,7 +82,7 @@ extension RevisionTree {
     package mutating func insert(_ arrival: Arrival, by policy: TreePolicy) throws(InsertRefusal) -> Outcome {
         try Self.check(arrival.history)
         let id = arrival.history[0]
-        let (isNew, before) = (!contains(id) || awaitsBody(of: id), current)
+        let (isNew, before) = (!contains(id) || rule.awaitsBody(of: id), current)
         if arrival.sender == .client, try isKnown(arrival, before) { return .alreadyPresent }
         // If the body of a revision below a copy has not arrived, a hub that has fallen back to the revision is asked for it.
         let wasHere = hasForgotten(id) || (contains(id) && arrival.sender == .hub && !arrival.mayBeOld)
@@ -141,8 +141,8 @@ extension RevisionTree {
         keepTelling(known.branches)
         guard contains(theirs) else { throw .badHistory }
         // The body may be lost everywhere; then both show the best of those that are left.
-        let awaitsLeaf = pulls && remotes[remote] != theirs && awaitsLeaf(of: knowledge)
-        guard !lacksCurrentBody || current?.id == theirs, !awaitsLeaf else {
+        let awaitsLeaf = pulls && remotes[remote] != theirs && rule.awaitsLeaf(of: knowledge)
+        guard !rule.lacksCurrentBody || current?.id == theirs, !awaitsLeaf else {
             self = known
             return false
         }
@@ -150,14 +150,6 @@ extension RevisionTree {
         recordMark(of: remote, at: theirs)
         prune(by: policy)
         return current?.id == theirs
-    }
-
-    /// Whether a revision may become the current one as soon as its body arrives.
-    package func awaitsBody(of id: RevisionID) -> Bool {
-        guard let node = nodes[id], node.body == nil else { return false }
-        let original = original(id)
-        guard !superseded.contains(original) else { return false }
-        return !candidates.contains { $0.original == original && $0.node.body != nil }
     }
 
     /// Whether a client's revision is here already; throws if it does not descend from the current one.
@@ -218,13 +210,13 @@ extension RevisionTree {
     /// A peer that puts another revision on top of it each time knows a deletion that is not known here: the line does not show it.
     private mutating func giveWay(_ mine: Node, to id: RevisionID) {
         let before = closed
-        let mine = Candidate(original: original(mine.id), node: mine)
+        let mine = CurrentRevisionRule.Candidate(original: original(mine.id), node: mine)
         let returns = returns(of: mine.original, to: id)
         let isLive = nodes[id]?.isDeleted == false
         if returns > 0, isPutBack(id, inSpiteOf: mine) { return }
         closed.insert(mine.original)
         if isLive { reopen(original(id)) }
-        if !mine.node.isDeleted, let current, current.isDeleted, returns < Self.maximumReturns,
+        if !mine.node.isDeleted, let current, current.isDeleted, returns < CurrentRevisionRule.maximumReturns,
             line(current.id).last?.generation == 1
         {
             closed = before
@@ -234,15 +226,15 @@ extension RevisionTree {
     }
 
     /// Whether a live revision that the author of a deletion gave up was put beside it, or on top of it, by a peer that cannot know that.
-    private func isPutBack(_ id: RevisionID, inSpiteOf mine: Candidate) -> Bool {
+    private func isPutBack(_ id: RevisionID, inSpiteOf mine: CurrentRevisionRule.Candidate) -> Bool {
         mine.node.isDeleted && nodes[id]?.isDeleted == false && wasGivenUp(original(id))
-            && returns(of: mine.original, to: id) <= Self.maximumReturns
+            && returns(of: mine.original, to: id) <= CurrentRevisionRule.maximumReturns
     }
 
     /// Whether a line shows that a live revision was put there again and again, and that another client did not accept it. This database
     /// need not have been one of those that did.
     private func hasReturned(_ node: Node, to id: RevisionID) -> Bool {
-        !node.isDeleted && returns(of: original(node.id), to: id) >= Self.maximumReturns
+        !node.isDeleted && returns(of: original(node.id), to: id) >= CurrentRevisionRule.maximumReturns
     }
 
     /// How often a line has a revision, as itself or as a copy.
@@ -286,7 +278,8 @@ extension RevisionTree {
         guard let before, nodes[id]?.body != nil, let theirs = open.first(where: { $0.node.id == id }),
             let mine = open.first(where: { $0.original == original(before.id) }), mine != theirs,
             !Self.saysTheSame(mine.node, theirs.node),
-            !(mine.node.isDeleted || theirs.node.isDeleted) || documents(among: [mine, theirs]).count == 1
+            !(mine.node.isDeleted || theirs.node.isDeleted)
+                || rule.documents(among: [mine, theirs]).count == 1
         else { return false }
         nodes[id]?.flags.insert(.pending)
         return true
@@ -296,7 +289,7 @@ extension RevisionTree {
     mutating func releasePending() {
         let pending = pending
         if pending.isEmpty { return }
-        let isAlone = candidatesByOriginal.isEmpty
+        let isAlone = rule.candidatesByOriginal.isEmpty
         for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
             nodes[node.id]?.flags.remove(.pending)
         }
@@ -335,7 +328,10 @@ extension RevisionTree {
         // Most often the hub goes on from its own line, or our revision is not the one that it had.
         guard let before, mark == before.id, remotes[hub] == id, let node = nodes[id],
             !node.isDeleted, original(id) != original(before.id), !isAncestor(before.id, of: id),
-            !isPutBack(id, inSpiteOf: Candidate(original: original(before.id), node: before))
+            !isPutBack(
+                id,
+                inSpiteOf: CurrentRevisionRule.Candidate(original: original(before.id), node: before)
+            )
         else { return }
         var opened = original(id)
         if superseded.contains(opened) {

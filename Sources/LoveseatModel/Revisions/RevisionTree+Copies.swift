@@ -87,12 +87,12 @@ extension RevisionTree {
         guard let current, current.isDeleted, !isLine else { return current }
         let (all, origin) = (candidates, origin(of: parent))
         let open = open(among: all)
-        let document = documents(among: open.isEmpty ? all : open).first { candidates in
+        let document = rule.documents(among: open.isEmpty ? all : open).first { candidates in
             candidates.contains {
                 self.origin(of: contains($0.original) ? $0.original : $0.node.id) == origin
             }
         }
-        guard let own = document.flatMap(best(ofDocument:))?.node, own.isDeleted else { return current }
+        guard let own = document.flatMap(rule.best(ofDocument:))?.node, own.isDeleted else { return current }
         return own
     }
 

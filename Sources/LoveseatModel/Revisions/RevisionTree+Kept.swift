@@ -17,52 +17,12 @@ extension RevisionTree {
     package mutating func keepBranches() {
         if keepsBranches { return }
         let current = current.map { original($0.id) }
-        let undecided = undecidedLeaves
+        let undecided = rule.undecidedLeaves
         for candidate in candidates
         where candidate.original != current && !undecided.contains(candidate.node.id) {
             closed.insert(candidate.original)
         }
         closed.insert(Self.keptMark)
-    }
-
-    /// The live leaves of other documents, which have only lost. They would be current if the current revision were deleted by somebody who
-    /// does not know them. Another one may also be the best leaf, whose content has not come.
-    ///
-    /// Nobody has decided about them, so peers of CouchDB's wire are told nothing of them. If one of these peers has such a leaf, all
-    /// leaves are kept.
-    package var undecidedLeaves: Set<RevisionID> {
-        guard !keepsBranches, !isLine, let current else { return [] }
-        let winners = documents(among: open(among: candidates)).compactMap(best(ofDocument:)).map(\.node)
-        let others = winners.filter { $0.id != current.id && !$0.isDeleted && isLeaf($0.id) }
-        return Set(others.map(\.id))
-    }
-
-    /// The undecided leaves with their ancestors, without what other leaves descend from.
-    package func lines(ofUndecided undecided: Set<RevisionID>) -> Set<RevisionID> {
-        if undecided.isEmpty { return [] }
-        var lines = Set(undecided.flatMap(line))
-        for leaf in leaves where !undecided.contains(leaf.id) { lines.subtract(line(leaf.id)) }
-        return lines
-    }
-
-    /// Whether a leaf that peers of CouchDB's wire are shown has not come with its content.
-    package var awaitsLeaf: Bool { !awaitedLeaves.isEmpty }
-
-    private var awaitedLeaves: [RevisionID] {
-        guard keepsBranches else { return [] }
-        return open(among: candidates).filter { $0.node.body == nil }.map(\.original)
-    }
-
-    /// Whether the content of a leaf is awaited that a peer knows of.
-    func awaitsLeaf(of knowledge: TreeKnowledge) -> Bool {
-        let awaited = awaitedLeaves
-        return knowledge.nodes.contains { awaited.contains(original($0.id)) }
-    }
-
-    /// Whether the content of a leaf is here that another tree of the document awaits.
-    package func completes(_ other: RevisionTree) -> Bool {
-        guard keepsBranches else { return false }
-        return other.awaitedLeaves.contains { nodes[$0]?.body != nil && isLeaf($0) }
     }
 
     /// Closes a leaf that has lost against the current revision by the rule alone.
@@ -105,7 +65,7 @@ extension RevisionTree {
             let node = nodes[id]
             try addLine(history, origin: nil, flags: node?.flags ?? [], body: node?.body ?? body, by: policy)
             if node?.body == nil { nodes[id]?.body = nil }
-            let isConflict = before.lines(ofUndecided: before.undecidedLeaves).contains(id)
+            let isConflict = before.rule.lines(ofUndecided: before.rule.undecidedLeaves).contains(id)
             if isConflict { keepBranches() }
             let noted = formerLeaves
             prune(by: policy)

@@ -41,7 +41,7 @@ extension RevisionTree {
         let candidates = candidates
         if copies.isEmpty, !nodes.values.contains(where: { $0.flags.contains(.pending) }) {
             // All of it, and each revision is its own original.
-            let (superseded, current) = (superseded, current(among: candidates)?.id)
+            let (superseded, current) = (superseded, rule.current(among: candidates)?.id)
             knowledge.nodes = nodes.values.map { node in
                 guard node.body != nil, superseded.contains(node.id) || closed.contains(node.id),
                     node.id != current
@@ -55,7 +55,7 @@ extension RevisionTree {
         }
         let open =
             open(among: candidates).map(\.node)
-            + [current(among: candidates)].compactMap { $0 }
+            + [rule.current(among: candidates)].compactMap { $0 }
         let bodies = Dictionary(open.map { ($0.id, $0.body) }) { first, _ in first }
         var seen: Set<RevisionID> = []
         let heads = leaves.filter { !$0.flags.contains(.pending) }.map(\.id) + open.map(\.id)

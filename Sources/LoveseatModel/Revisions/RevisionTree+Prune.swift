@@ -108,7 +108,7 @@ extension RevisionTree {
     }
 
     /// Closes revisions that only a forgotten revision had superseded.
-    private mutating func closeRevived(_ before: [Candidate]) {
+    private mutating func closeRevived(_ before: [CurrentRevisionRule.Candidate]) {
         if isLine { return }
         // An original that was forgotten is abbreviated again.
         let known = Set(before.flatMap { [$0.original, $0.original.abbreviated] })
@@ -129,7 +129,7 @@ extension RevisionTree {
             }
         }
         // Even if the rule chooses one whose body has not arrived.
-        if let current = isLine ? current : current(among: standing) { candidates.insert(current.id) }
+        if let current = isLine ? current : rule.current(among: standing) { candidates.insert(current.id) }
         if !isLine {
             for candidate in standing {
                 // All copies have the body of the candidate's node.
@@ -183,8 +183,8 @@ extension RevisionTree {
         if nodes.count <= Self.openCandidatesKept || keepsBranches { return }
         let open = open(among: candidates)
         if open.count <= Self.openCandidatesKept { return }
-        let winners = Set(documents(among: open).compactMap { best(ofDocument: $0)?.original })
-        func rank(_ candidate: Candidate) -> Int {
+        let winners = Set(rule.documents(among: open).compactMap { rule.best(ofDocument: $0)?.original })
+        func rank(_ candidate: CurrentRevisionRule.Candidate) -> Int {
             !winners.contains(candidate.original) ? 0 : candidate.node.isDeleted ? 1 : 2
         }
         let ranked = open.map { (rank($0), $0.original) }.sorted { $0 > $1 }
@@ -209,31 +209,5 @@ extension RevisionTree {
         let absent = closed.filter { nodes[$0] == nil && !named.contains($0) }.sorted(by: >)
         closed.subtract(absent.dropFirst(Self.closedNamesKept))
         closeRevived(before)
-    }
-}
-
-extension RevisionTree {
-    /// Returns a sentence for each invariant that the tree violates.
-    package var problems: [String] {
-        var problems: [String] = []
-        for node in nodes.values.sorted(by: { $0.id > $1.id }) {
-            if let parent = node.parent, nodes[parent] == nil || parent.generation >= node.id.generation {
-                problems.append(
-                    "revision \(node.id) has the parent \(parent), which is not here or not older"
-                )
-            }
-            if node.flags.contains(.pending), !isLeaf(node.id) || node.body == nil {
-                problems.append("revision \(node.id) waits for a resolver, but is not a leaf or has no body")
-            }
-        }
-        for (remote, id) in remotes where nodes[id] == nil {
-            problems.append("remote \(remote) is marked to have \(id), which is not here")
-        }
-        for copy in copies.keys.sorted(by: >) where nodes[copy] == nil || CopyName(copy) == nil {
-            problems.append(
-                "revision \(copy) is written down as a copy, and is not here or says nothing of it"
-            )
-        }
-        return problems
     }
 }

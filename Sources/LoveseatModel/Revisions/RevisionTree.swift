@@ -106,6 +106,14 @@ package struct RevisionTree: Hashable, Sendable {
         nodes[id]?.flags.formUnion(intact.flags.intersection(content))
     }
 
+    /// Whether two revisions have the same content: both are deleted, or their bodies are equal.
+    package static func saysTheSame(_ one: Node, _ other: Node) -> Bool {
+        guard one.isDeleted == other.isDeleted else { return false }
+        guard !one.isDeleted else { return true }
+        guard let body = one.body, let otherBody = other.body else { return false }
+        return body == otherBody || body.canonical == otherBody.canonical
+    }
+
     package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
 
     /// The nodes without children.

@@ -74,8 +74,8 @@ package struct ForeignContent: Sendable {
     init() {}
 
     init(
-        _ candidates: [RevisionTree.Candidate],
-        besides others: Set<RevisionTree.Candidate>,
+        _ candidates: [CurrentRevisionRule.Candidate],
+        besides others: Set<CurrentRevisionRule.Candidate>,
         in tree: RevisionTree
     ) {
         if candidates.isEmpty { return }

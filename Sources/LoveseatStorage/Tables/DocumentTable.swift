@@ -132,7 +132,7 @@ struct DocumentTable: WrittenTable {
         let isSettled = record.hasConflicts && tree.pending.isEmpty
         let isChanged = current?.id != record.revision || isMended || isSettled
         // Peers of CouchDB's wire are shown a leaf when its content is here.
-        if isChanged || isContradicted || tree.hasMoreKnowledge(than: before) || tree.completes(before) {
+        if isChanged || isContradicted || tree.hasMoreKnowledge(than: before) || tree.rule.completes(before) {
             try store(tree, current: current, over: record, in: collection)
         } else {
             try write(tree, current: current, over: record, in: collection, sequence: record.sequence)

@@ -1,11 +1,12 @@
-/// The rule for the current revision (docs/decisions/0001): equal knowledge gives the same result.
-extension RevisionTree {
+/// The rule for the current revision (docs/decisions/0001): equal knowledge gives the same result. It reads the facts of a tree, and changes
+/// nothing.
+package struct CurrentRevisionRule {
     /// A revision that was not superseded, with its copies.
     package struct Candidate: Hashable, Sendable {
         /// The first revision with this content.
         package let original: RevisionID
         /// The highest of the copies and the original itself, which represents all of them.
-        package internal(set) var node: Node
+        package fileprivate(set) var node: RevisionTree.Node
 
         /// Of one document a deletion wins, then the higher revision; a copy counts as its original.
         func precedes(_ other: Self) -> Bool {
@@ -14,17 +15,22 @@ extension RevisionTree {
         }
     }
 
+    /// How often one revision is put on a hub's line against a deletion of another document.
+    static let maximumReturns = 3
+
+    let tree: RevisionTree
+
     /// The current revision; nil if nothing is known.
     ///
     /// A revision whose body has not arrived cannot be shown: then this is the best one with a body. A peer that has
     /// the body sends it when the two databases disagree.
-    package var current: Node? {
-        if isLine { return nodes.values.filter { $0.body != nil }.max { $0.id < $1.id } ?? highest }
+    package var current: RevisionTree.Node? {
+        if tree.isLine { return tree.nodes.values.filter { $0.body != nil }.max { $0.id < $1.id } ?? highest }
         return current(among: candidates)
     }
 
     /// The current revision among these candidates.
-    func current(among candidates: [Candidate]) -> Node? {
+    func current(among candidates: [Candidate]) -> RevisionTree.Node? {
         let first = best(of: candidates)
         if let first, first.node.body != nil { return first.node }
         var shown = candidates.filter { $0.node.body != nil }
@@ -32,56 +38,65 @@ extension RevisionTree {
         if first?.node.isDeleted == false, open(among: shown).isEmpty {
             // A remote's revision is preferred: no peer puts a revision that was given up on top of that. A deletion counts if another
             // client puts it there again and again.
-            let held = remotes.values.compactMap { nodes[$0] }.filter {
+            let held = tree.remotes.values.compactMap { tree.nodes[$0] }.filter {
                 $0.body != nil
-                    && (!$0.isDeleted || returns(of: original($0.id), to: $0.id) > Self.maximumReturns)
+                    && (!$0.isDeleted
+                        || tree.returns(of: tree.original($0.id), to: $0.id) > Self.maximumReturns)
             }
             if let held = held.max(by: { $0.id < $1.id }) { return held }
             let live = shown.filter { !$0.node.isDeleted }
             if !live.isEmpty { shown = live }
         }
         if let best = best(of: shown) { return best.node }
-        return nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }.max { $0.id < $1.id }
-            ?? highest
+        let readable = tree.nodes.values.filter { $0.body != nil && !$0.flags.contains(.pending) }
+        return readable.max { $0.id < $1.id } ?? highest
     }
 
     /// Whether a revision is the current one, or has the same content without being an ancestor of it.
     package func isCurrent(_ id: RevisionID) -> Bool {
         guard let current else { return false }
-        if id == current.id || original(id) == original(current.id) { return true }
-        guard let node = node(id) else { return false }
-        return !isAncestor(id, of: current.id) && Self.saysTheSame(node, current)
+        if id == current.id || tree.original(id) == tree.original(current.id) { return true }
+        guard let node = tree.node(id) else { return false }
+        return !tree.isAncestor(id, of: current.id) && RevisionTree.saysTheSame(node, current)
     }
 
-    private var highest: Node? { nodes.values.max { $0.id < $1.id } }
+    private var highest: RevisionTree.Node? { tree.nodes.values.max { $0.id < $1.id } }
 
     /// Whether the rule chooses a revision whose body has not arrived.
     package var lacksCurrentBody: Bool {
-        isLine ? highest?.body == nil : best(of: candidates)?.node.body == nil
+        tree.isLine ? highest?.body == nil : best(of: candidates)?.node.body == nil
+    }
+
+    /// Whether a revision may become the current one as soon as its body arrives.
+    package func awaitsBody(of id: RevisionID) -> Bool {
+        guard let node = tree.nodes[id], node.body == nil else { return false }
+        let original = tree.original(id)
+        guard !superseded.contains(original) else { return false }
+        return !candidates.contains { $0.original == original && $0.node.body != nil }
     }
 
     /// The revisions that were not superseded, one node for each original.
     package var candidates: [Candidate] {
-        guard !copies.isEmpty else {
+        guard !tree.copies.isEmpty else {
             // Each revision is its own original.
             let superseded = superseded
-            let open = nodes.values.filter {
+            let open = tree.nodes.values.filter {
                 !$0.flags.contains(.pending) && !superseded.contains($0.id)
             }
-            return (open.isEmpty ? leaves : open).map { Candidate(original: $0.id, node: $0) }
+            return (open.isEmpty ? tree.leaves : open).map { Candidate(original: $0.id, node: $0) }
         }
         let candidates = candidatesByOriginal
         // Knowledge that contradicts itself is used as it is.
         return candidates.isEmpty
-            ? leaves.map { Candidate(original: $0.id, node: $0) } : Array(candidates.values)
+            ? tree.leaves.map { Candidate(original: $0.id, node: $0) } : Array(candidates.values)
     }
 
     /// The candidates by their originals; empty if every line loops.
     var candidatesByOriginal: [RevisionID: Candidate] {
         let superseded = superseded
         var found: [RevisionID: Candidate] = [:]
-        for node in nodes.values where !node.flags.contains(.pending) {
-            let original = original(node.id)
+        for node in tree.nodes.values where !node.flags.contains(.pending) {
+            let original = tree.original(node.id)
             guard !superseded.contains(original) else { continue }
             guard var candidate = found[original] else {
                 found[original] = Candidate(original: original, node: node)
@@ -100,17 +115,17 @@ extension RevisionTree {
     /// The originals below revisions that are not copies.
     package var superseded: Set<RevisionID> {
         var below: Set<RevisionID> = []
-        for node in nodes.values where copies[node.id] == nil {
+        for node in tree.nodes.values where tree.copies[node.id] == nil {
             var next = node.parent
-            while let id = next, below.insert(id).inserted { next = nodes[id]?.parent }
+            while let id = next, below.insert(id).inserted { next = tree.nodes[id]?.parent }
         }
-        return copies.isEmpty ? below : Set(below.map(original))
+        return tree.copies.isEmpty ? below : Set(below.map(tree.original))
     }
 
     /// Closed candidates count only if all candidates are closed.
     private func best(of candidates: [Candidate]) -> Candidate? {
-        if keepsBranches { return bestKept(of: open(among: candidates)) ?? bestKept(of: candidates) }
-        return bestByOrigin(of: candidates)
+        if tree.keepsBranches { return bestKept(of: open(among: candidates)) ?? bestKept(of: candidates) }
+        return bestOpen(of: open(among: candidates)) ?? bestOpen(of: candidates)
     }
 
     /// CouchDB's rule: a live revision wins, then the higher.
@@ -123,13 +138,9 @@ extension RevisionTree {
         return best?.candidate
     }
 
-    private func bestByOrigin(of candidates: [Candidate]) -> Candidate? {
-        bestOpen(of: open(among: candidates)) ?? bestOpen(of: candidates)
-    }
-
     /// The candidates that are not closed.
     package func open(among candidates: [Candidate]) -> [Candidate] {
-        closed.isEmpty ? candidates : candidates.filter { !closed.contains($0.original) }
+        tree.closed.isEmpty ? candidates : candidates.filter { !tree.closed.contains($0.original) }
     }
 
     /// Of two documents a live one wins, then the higher revision.
@@ -147,7 +158,7 @@ extension RevisionTree {
     /// Of one document a deletion wins, then the higher revision. A copy whose original is not known here may be an edit of a document that
     /// was created again on top of a deletion, if its generation is higher: then the deletion counts as superseded.
     func best(ofDocument candidates: [Candidate]) -> Candidate? {
-        let edit = candidates.filter { !$0.node.isDeleted && !contains($0.original) }.map(
+        let edit = candidates.filter { !$0.node.isDeleted && !tree.contains($0.original) }.map(
             \.original.generation
         ).max()
         let standing = edit.map { edit in
@@ -160,39 +171,30 @@ extension RevisionTree {
     func documents(among candidates: [Candidate]) -> [[Candidate]] {
         Array(
             Dictionary(grouping: candidates) {
-                origin(of: contains($0.original) ? $0.original : $0.node.id)
+                tree.origin(of: tree.contains($0.original) ? $0.original : $0.node.id)
             }.values
         )
     }
-
-    /// Whether two revisions have the same content: both are deleted, or their bodies are equal.
-    package static func saysTheSame(_ one: Node, _ other: Node) -> Bool {
-        guard one.isDeleted == other.isDeleted else { return false }
-        guard !one.isDeleted else { return true }
-        guard let body = one.body, let otherBody = other.body else { return false }
-        return body == otherBody || body.canonical == otherBody.canonical
-    }
 }
 
-extension RevisionTree: CustomStringConvertible {
-    /// A line for each revision, the highest first, and the closed ones, for the simulator and for failed tests.
-    package var description: String {
-        let current = current?.id
-        let candidates = Set(candidates.map(\.node.id))
-        let lines = nodes.values.sorted { $0.id > $1.id }.map { node in
-            var words = [node.id.text, "over", node.parent?.text ?? "nothing"]
-            if node.isDeleted { words.append("deleted") }
-            if node.body == nil { words.append("without body") }
-            if node.flags.contains(.pending) { words.append("pending") }
-            if copies[node.id] != nil { words.append("a copy of \(original(node.id))") }
-            words.append("of \(origin(of: node.id).text.prefix(8))")
-            if candidates.contains(node.id) { words.append("candidate") }
-            if closed.contains(original(node.id)) { words.append("closed") }
-            if node.id == current { words.append("current") }
-            return words.joined(separator: " ")
-        }
-        let marks = remotes.sorted { $0.key < $1.key }.map { "remote \($0.key) has \($0.value)" }
-        return (lines + ["closed: \(closed.map(\.text).sorted().joined(separator: ", "))"] + marks)
-            .joined(separator: "\n")
+extension RevisionTree {
+    /// The rule for the current revision, applied to this tree.
+    package var rule: CurrentRevisionRule { CurrentRevisionRule(tree: self) }
+
+    /// See ``CurrentRevisionRule/current``.
+    package var current: Node? { rule.current }
+
+    /// See ``CurrentRevisionRule/candidates``.
+    package var candidates: [CurrentRevisionRule.Candidate] { rule.candidates }
+
+    /// See ``CurrentRevisionRule/open(among:)``.
+    package func open(among candidates: [CurrentRevisionRule.Candidate]) -> [CurrentRevisionRule.Candidate] {
+        rule.open(among: candidates)
     }
+
+    /// See ``CurrentRevisionRule/superseded``.
+    package var superseded: Set<RevisionID> { rule.superseded }
+
+    /// See ``CurrentRevisionRule/isCurrent(_:)``.
+    package func isCurrent(_ id: RevisionID) -> Bool { rule.isCurrent(id) }
 }

@@ -1,0 +1,42 @@
+/// The leaves that peers of CouchDB's wire are shown (docs/decisions/0009).
+extension CurrentRevisionRule {
+    /// The live leaves of other documents, which have only lost. They would be current if the current revision were deleted by somebody who
+    /// does not know them. Another one may also be the best leaf, whose content has not come.
+    ///
+    /// Nobody has decided about them, so peers of CouchDB's wire are told nothing of them. If one of these peers has such a leaf, all
+    /// leaves are kept.
+    package var undecidedLeaves: Set<RevisionID> {
+        guard !tree.keepsBranches, !tree.isLine, let current else { return [] }
+        let winners = documents(among: open(among: candidates)).compactMap(best(ofDocument:)).map(\.node)
+        let others = winners.filter { $0.id != current.id && !$0.isDeleted && tree.isLeaf($0.id) }
+        return Set(others.map(\.id))
+    }
+
+    /// The undecided leaves with their ancestors, without what other leaves descend from.
+    package func lines(ofUndecided undecided: Set<RevisionID>) -> Set<RevisionID> {
+        if undecided.isEmpty { return [] }
+        var lines = Set(undecided.flatMap(tree.line))
+        for leaf in tree.leaves where !undecided.contains(leaf.id) { lines.subtract(tree.line(leaf.id)) }
+        return lines
+    }
+
+    /// Whether a leaf that peers of CouchDB's wire are shown has not come with its content.
+    package var awaitsLeaf: Bool { !awaitedLeaves.isEmpty }
+
+    private var awaitedLeaves: [RevisionID] {
+        guard tree.keepsBranches else { return [] }
+        return open(among: candidates).filter { $0.node.body == nil }.map(\.original)
+    }
+
+    /// Whether the content of a leaf is awaited that a peer knows of.
+    func awaitsLeaf(of knowledge: TreeKnowledge) -> Bool {
+        let awaited = awaitedLeaves
+        return knowledge.nodes.contains { awaited.contains(tree.original($0.id)) }
+    }
+
+    /// Whether the content of a leaf is here that another tree of the document awaits.
+    package func completes(_ other: RevisionTree) -> Bool {
+        guard tree.keepsBranches else { return false }
+        return other.rule.awaitedLeaves.contains { tree.nodes[$0]?.body != nil && tree.isLeaf($0) }
+    }
+}
