@@ -151,6 +151,12 @@ package struct RevisionTree: Hashable, Sendable {
         return false
     }
 
+    /// The youngest revision that is on both lines.
+    package func commonAncestor(_ one: RevisionID, _ other: RevisionID) -> RevisionID? {
+        let line = Set(line(one))
+        return self.line(other).first { line.contains($0) }
+    }
+
     /// The revision that a tombstone deletes, if it is still here: the nearest ancestor that is alive.
     package func deleted(by tombstone: RevisionID) -> Node? {
         line(tombstone).lazy.compactMap { nodes[$0] }.first { !$0.isDeleted }

@@ -48,7 +48,7 @@ struct PurgeTable: WrittenTable {
             Self.key(id, collection),
             JSONText(
                 canonical: .array(
-                    revisions.prefix(RevisionTree.closedLinesKept).map {
+                    revisions.prefix(TreePolicy.closedLinesKept).map {
                         [.string($0.original.text), .string($0.origin.text)]
                     }
                 )
