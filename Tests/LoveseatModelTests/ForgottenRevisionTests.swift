@@ -28,8 +28,8 @@ import Testing
     private func arrival(
         _ history: [RevisionID],
         from sender: RevisionTree.PeerKind = .loveseat
-    ) -> RevisionTree.Arrival {
-        var arrival = RevisionTree.Arrival(
+    ) -> RevisionArrival {
+        var arrival = RevisionArrival(
             history: history,
             flags: [],
             body: JSONText(canonical: ["text": .string(history.first?.text ?? "")]),

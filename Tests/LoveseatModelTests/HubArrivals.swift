@@ -46,7 +46,7 @@ func take(
     recognizesCopies: Bool = true,
     by policy: TreePolicy = .standard
 ) throws {
-    var arrival = RevisionTree.Arrival(
+    var arrival = RevisionArrival(
         history: history,
         flags: body == nil ? .deleted : [],
         body: body ?? .emptyObject,

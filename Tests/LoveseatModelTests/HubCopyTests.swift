@@ -241,7 +241,7 @@ import Testing
         let copy = copyID(edit, first, over: other)
         try take([copy, other], 2, from: .hub, in: &tree)
         #expect(tree.rule.awaitsBody(of: other))
-        var old = RevisionTree.Arrival(history: [other], flags: [], body: body(1), sender: .hub)
+        var old = RevisionArrival(history: [other], flags: [], body: body(1), sender: .hub)
         old.remote = hub
         for (mayBeOld, mark) in [(true, copy), (false, other)] {
             var tree = tree

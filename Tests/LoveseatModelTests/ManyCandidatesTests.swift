@@ -9,7 +9,7 @@ import Testing
 
     private func receive(_ history: [RevisionID], deleted: Bool = false, _ tree: inout RevisionTree) throws {
         let body = deleted ? JSONText.emptyObject : JSONText(canonical: ["by": .string(history[0].text)])
-        var arrival = RevisionTree.Arrival(
+        var arrival = RevisionArrival(
             history: history,
             flags: deleted ? .deleted : [],
             body: body,

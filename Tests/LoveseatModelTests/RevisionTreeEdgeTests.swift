@@ -11,8 +11,8 @@ import Testing
         _ history: [RevisionID],
         from sender: RevisionTree.PeerKind = .loveseat,
         asks: Bool = false
-    ) -> RevisionTree.Arrival {
-        var arrival = RevisionTree.Arrival(
+    ) -> RevisionArrival {
+        var arrival = RevisionArrival(
             history: history,
             flags: [],
             body: JSONText(canonical: ["by": .string(history.first?.text ?? "")]),

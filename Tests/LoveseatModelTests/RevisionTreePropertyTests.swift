@@ -26,7 +26,7 @@ import Testing
             case 5:
                 // Somebody else's line, of which a part came.
                 let depth = UInt32(generator.int(1...6))
-                var arrival = RevisionTree.Arrival(
+                var arrival = RevisionArrival(
                     history: (0..<depth).map { revision(depth - $0, 1_000 + number) },
                     flags: generator.chance(0.3) ? .deleted : [],
                     body: JSONText(canonical: ["n": JSONValue(Int(number))]),

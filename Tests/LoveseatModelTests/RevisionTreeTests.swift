@@ -12,8 +12,8 @@ import Testing
         flags: RevisionTree.Flags = [],
         remote: Int? = nil,
         body: JSONText? = nil
-    ) -> RevisionTree.Arrival {
-        var arrival = RevisionTree.Arrival(
+    ) -> RevisionArrival {
+        var arrival = RevisionArrival(
             history: history.map(rev),
             flags: flags,
             body: body ?? self.body(history.first ?? ""),
@@ -359,7 +359,7 @@ import Testing
         var tree = RevisionTree()
         let history = (1...100_000).reversed().map { RevisionID(generation: $0, digest: [0xAB]) }
         _ = try tree.insert(
-            RevisionTree.Arrival(history: history, flags: [], body: .emptyObject, sender: .hub)
+            RevisionArrival(history: history, flags: [], body: .emptyObject, sender: .hub)
         )
         #expect(tree.nodes.count <= RevisionTree.maximumDepth + 2)
         #expect(tree.line(history[0]).last == history.last)

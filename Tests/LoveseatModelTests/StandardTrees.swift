@@ -8,7 +8,7 @@ extension RevisionTree {
 
     mutating func giveUp(_ id: RevisionID) { giveUp(id, by: .standard) }
 
-    mutating func insert(_ arrival: Arrival) throws(InsertRefusal) -> Outcome {
+    mutating func insert(_ arrival: RevisionArrival) throws(InsertRefusal) -> RevisionArrival.Outcome {
         try insert(arrival, by: .standard)
     }
 

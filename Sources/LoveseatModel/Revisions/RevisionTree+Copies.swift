@@ -54,6 +54,11 @@ extension RevisionTree {
         if !closed.isEmpty { closed = Set(closed.map { original(whole[$0] ?? $0) }) }
     }
 
+    /// How often a line has a revision, as itself or as a copy.
+    func returns(of original: RevisionID, to id: RevisionID) -> Int {
+        line(id).count { self.original($0) == original }
+    }
+
     // MARK: Origins
 
     /// The origin of a revision's content: that of the nearest copy on its line, which the content continues; without one, that

@@ -1,6 +1,6 @@
 import LoveseatAssertions
 
-/// What a tree forgets.
+/// Pruning: a database with this policy forgets the rest of a tree.
 extension TreePolicy {
     /// The maximum number of closed lines that are remembered.
     package static let closedLinesKept = 32

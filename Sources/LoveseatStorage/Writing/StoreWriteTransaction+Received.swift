@@ -9,7 +9,7 @@ extension StoreWriteTransaction {
     /// - Returns: the result, and the tree if another revision is current or the sender knows less.
     /// - Throws: ``RevisionTree/InsertRefusal`` if it may not be stored; ``OtherContent``.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
-        outcome: RevisionTree.Outcome, preferred: RevisionTree?
+        outcome: RevisionArrival.Outcome, preferred: RevisionTree?
     ) {
         try requireOpen(collection)
         // A document that comes back is no longer purged.
@@ -44,7 +44,7 @@ extension StoreWriteTransaction {
             let head = RevisionTree.Node(id: id, parent: nil, flags: flags.treeFlags, body: incoming.body)
             isMended = try tree.compare([head] + (incoming.knowledge?.nodes ?? []))
         }
-        var arrival = RevisionTree.Arrival(
+        var arrival = RevisionArrival(
             history: incoming.history,
             flags: flags.treeFlags,
             body: incoming.body,
