@@ -27,12 +27,12 @@ extension ScriptedCouchDB: ForeignDatabases {
         for leaf in leaves {
             let newest = node(leaf)
             do {
-                _ = try tree.insertBranch(
-                    document.line(leaf),
+                let branch = RevisionBranch(
+                    history: document.line(leaf),
                     flags: newest.flags,
-                    body: newest.body ?? .emptyObject,
-                    by: .standard
+                    body: newest.body ?? .emptyObject
                 )
+                _ = try branch.insert(into: &tree, by: .standard)
             } catch { impossible("a line of a CouchDB is not one: \(error)") }
         }
         return tree

@@ -28,9 +28,9 @@ import Testing
     }
 
     /// Histories that branch off one another, with repetitions, joins, holes and nonsense.
-    private static func branches(_ generator: inout SeededGenerator, _ count: Int) -> [RevisionTree.Branch] {
+    private static func branches(_ generator: inout SeededGenerator, _ count: Int) -> [RevisionBranch] {
         var lines: [[RevisionID]] = [[id(1, 1)]]
-        var branches: [RevisionTree.Branch] = []
+        var branches: [RevisionBranch] = []
         for number in 0..<count {
             var line = generator.pick(lines)
             if generator.chance(0.7) { line = Array(line.dropFirst(generator.pick([0, 1, 1, 2]))) }
@@ -45,7 +45,7 @@ import Testing
             if generator.chance(0.03) { history.swapAt(0, history.count - 1) }
             let isDeleted = generator.chance(0.2)
             branches.append(
-                RevisionTree.Branch(
+                RevisionBranch(
                     history: history,
                     flags: isDeleted ? .deleted : [],
                     body: isDeleted ? .emptyObject : JSONText(canonical: ["by": .string(history[0].text)])
@@ -63,19 +63,12 @@ import Testing
         let policy = TreePolicy(depth: 1_000)
         for _ in 0..<generator.pick([1, 2, 4]) {
             let branches = Self.branches(&generator, generator.pick([1, 3, 10, 40]))
-            let results = atOnce.insertBranches(branches, by: policy)
+            let results = RevisionBranch.insert(branches, into: &atOnce, by: policy)
             let expected = branches.map { branch -> Result<Bool, RevisionTree.InsertRefusal> in
                 // A tree of which a revision was refused is not stored.
                 let before = single
                 do throws(RevisionTree.InsertRefusal) {
-                    return .success(
-                        try single.insertBranch(
-                            branch.history,
-                            flags: branch.flags,
-                            body: branch.body,
-                            by: policy
-                        )
-                    )
+                    return .success(try branch.insert(into: &single, by: policy))
                 } catch {
                     single = before
                     return .failure(error)
@@ -90,13 +83,13 @@ import Testing
     @Test func `of more leaves than are kept the first stay, and the others are refused`() {
         var tree = RevisionTree()
         let branches = (0..<RevisionTree.keptLeaves + 50).map { number in
-            RevisionTree.Branch(
+            RevisionBranch(
                 history: [Self.id(2, number), Self.id(1, 1)],
                 flags: [],
                 body: JSONText(canonical: ["n": JSONValue(number)])
             )
         }
-        let results = tree.insertBranches(branches, by: TreePolicy(depth: 1_000))
+        let results = RevisionBranch.insert(branches, into: &tree, by: TreePolicy(depth: 1_000))
         #expect(results.prefix(RevisionTree.keptLeaves).allSatisfy { $0 == .success(true) })
         #expect(results.dropFirst(RevisionTree.keptLeaves).allSatisfy { $0 == .failure(.conflict) })
         #expect(tree.leaves.count == RevisionTree.keptLeaves)

@@ -143,8 +143,8 @@ import Testing
 
     // MARK: Leaves
 
-    private func branch(_ number: Int) -> RevisionTree.Branch {
-        RevisionTree.Branch(
+    private func branch(_ number: Int) -> RevisionBranch {
+        RevisionBranch(
             history: [id(2, number), id(1)],
             flags: [],
             body: JSONText(canonical: ["n": JSONValue(number)])
@@ -156,15 +156,9 @@ import Testing
         var tree = RevisionTree()
         let policy = TreePolicy(depth: 1_000)
         let branches = (0..<RevisionTree.keptLeaves - 1).map(branch)
-        #expect(tree.insertBranches(branches, by: policy).allSatisfy { $0 == .success(true) })
+        #expect(RevisionBranch.insert(branches, into: &tree, by: policy).allSatisfy { $0 == .success(true) })
         func insert(_ number: Int) throws -> Bool {
-            let branch = branch(number)
-            return try tree.insertBranch(
-                branch.history,
-                flags: branch.flags,
-                body: branch.body,
-                by: policy
-            )
+            try branch(number).insert(into: &tree, by: policy)
         }
         #expect(try insert(5_000))
         #expect(tree.leaves.count == RevisionTree.keptLeaves)
@@ -173,7 +167,8 @@ import Testing
         #expect(tree == full)
         // What is here already, and an edit of a leaf, add none.
         #expect(try !insert(5_000))
-        #expect(try tree.insertBranch([id(3), id(2, 7), id(1)], flags: [], body: branch(3).body, by: policy))
+        let edit = RevisionBranch(history: [id(3), id(2, 7), id(1)], flags: [], body: branch(3).body)
+        #expect(try edit.insert(into: &tree, by: policy))
         #expect(tree.leaves.count == RevisionTree.keptLeaves)
     }
 
@@ -183,9 +178,9 @@ import Testing
         var tree = RevisionTree()
         let policy = TreePolicy(depth: 1_000)
         // The first two make it a document with branches.
-        _ = tree.insertBranches([branch(0), branch(1)], by: policy)
+        _ = RevisionBranch.insert([branch(0), branch(1)], into: &tree, by: policy)
         let rest = (2..<RevisionTree.keptLeaves + more).map(branch)
-        let results = tree.insertBranches(rest, by: policy)
+        let results = RevisionBranch.insert(rest, into: &tree, by: policy)
         #expect(results.count { $0 == .success(true) } == RevisionTree.keptLeaves - 2)
         #expect(results.count { $0 == .failure(.conflict) } == more)
         #expect(tree.leaves.count == RevisionTree.keptLeaves)

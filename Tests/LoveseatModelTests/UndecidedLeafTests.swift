@@ -29,12 +29,12 @@ import Testing
     private func insert(_ history: [String], deleted: Bool = false, in tree: inout RevisionTree) throws
         -> Bool
     {
-        try tree.insertBranch(
-            history.map(rev),
+        let branch = try RevisionBranch(
+            history: history.map(rev),
             flags: deleted ? .deleted : [],
-            body: deleted ? .emptyObject : JSONText(canonical: ["rev": .string(history[0])]),
-            by: policy
+            body: deleted ? .emptyObject : JSONText(canonical: ["rev": .string(history[0])])
         )
+        return try branch.insert(into: &tree, by: policy)
     }
 
     @Test func `a live leaf of another document that has only lost is undecided`() throws {

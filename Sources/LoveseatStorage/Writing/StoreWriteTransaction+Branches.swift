@@ -74,7 +74,8 @@ extension StoreWriteTransaction {
         let isMended = try compare(arrived, with: &tree, id, collection)
         let isNews =
             try close(history, in: &tree)
-            || tree.insertBranch(history, flags: flags.treeFlags, body: body, by: treePolicy)
+            || RevisionBranch(history: history, flags: flags.treeFlags, body: body)
+                .insert(into: &tree, by: treePolicy)
         if Self.isClosing(history) { tree.closeTombstone(revision) }
         try replacedTable.keepLate(body, of: revision, in: tree, id, collection)
         guard isNews || isMended else { return false }
@@ -129,7 +130,7 @@ extension StoreWriteTransaction {
         }
         var tree = try ancestorTable.wholeTree(of: record, for: rest.map(\.history), in: collection)
         let before = tree
-        var accepted: [RevisionTree.Branch] = []
+        var accepted: [RevisionBranch] = []
         var refusals: [Int: OtherContent] = [:]
         var (mended, closed): (Set<Int>, Set<Int>) = ([], [])
         for (index, branch) in rest.enumerated() {
@@ -149,11 +150,11 @@ extension StoreWriteTransaction {
                     continue
                 }
                 accepted.append(
-                    RevisionTree.Branch(history: branch.history, flags: flags, body: branch.body)
+                    RevisionBranch(history: branch.history, flags: flags, body: branch.body)
                 )
             } catch let error as OtherContent { refusals[index] = error }
         }
-        var outcomes = tree.insertBranches(accepted, by: treePolicy)[...]
+        var outcomes = RevisionBranch.insert(accepted, into: &tree, by: treePolicy)[...]
         for branch in accepted where Self.isClosing(branch.history) { tree.closeTombstone(branch.history[0]) }
         // Refused revisions have changed nothing, and are among the results.
         if !mended.isEmpty || !closed.isEmpty || outcomes.contains(where: { (try? $0.get()) == true }) {
