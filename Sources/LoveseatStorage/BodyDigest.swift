@@ -129,9 +129,9 @@ extension RevisionTree {
     package func copy(of record: DocumentRecord, over hub: RevisionID, mayBeOriginal: Bool) -> (
         id: RevisionID, original: RevisionID
     )? {
-        guard hub.generation < .max, let name = nameOfCopy(over: hub) else { return nil }
+        guard hub.generation < .max, let source = HubCopySource(over: hub, in: self) else { return nil }
         let edit = BodyDigest.name(over: hub, isDeleted: record.isDeleted, body: record.body)
-        if mayBeOriginal, let original = original(over: hub, edit: edit) { return (original, original) }
-        return (name.id(over: hub, of: record.id, sha1: Hashing.sha1), name.original)
+        if mayBeOriginal, let original = source.original(edit: edit) { return (original, original) }
+        return (source.name.id(over: hub, of: record.id, sha1: Hashing.sha1), source.name.original)
     }
 }

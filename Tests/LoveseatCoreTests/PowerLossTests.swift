@@ -179,7 +179,7 @@ import Testing
         return theirs
     }
 
-    private func resolve(_ verdict: RevisionTree.Verdict) throws {
+    private func resolve(_ verdict: ConflictVerdict) throws {
         let collection = try #require(near.store.collection(.default))
         let resolution = ConflictResolution(
             store: try near.store,

@@ -63,8 +63,9 @@ extension RevisionTree {
     /// Puts the current content on top of what the hub has, and returns the name of that.
     @discardableResult
     mutating func putOnHub(over parent: RevisionID, by policy: TreePolicy = .standard) throws -> RevisionID {
-        let name = try #require(nameOfCopy(over: parent))
-        let copy = original(over: parent, edit: parent) ?? name.id(over: parent, of: documentID, sha1: sha1)
+        let source = try #require(HubCopySource(over: parent, in: self))
+        let copy =
+            source.original(edit: parent) ?? source.name.id(over: parent, of: documentID, sha1: sha1)
         adoptCopy(
             copy,
             isOriginal: !CopyName.isCopy(copy, over: parent, of: documentID, sha1: sha1),

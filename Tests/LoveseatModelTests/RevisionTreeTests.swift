@@ -288,20 +288,21 @@ import Testing
         return tree
     }
 
-    private func make(_ draft: RevisionTree.Draft) -> RevisionTree.Node {
+    private func make(_ draft: RevisionDraft) -> RevisionTree.Node {
         let id = rev("\(draft.parent.generation + 1)-ee")
         return RevisionTree.Node(id: id, parent: draft.parent, flags: [], body: draft.body)
     }
 
     @Test func `a resolver's verdict closes the loser, a merge both, and leaves a new revision`() throws {
-        let merge = RevisionTree.Verdict.merged(body: body("m"), isDeleted: false, parent: rev("2-cc"))
-        let cases: [(RevisionTree.Verdict, String, [String])] = [
+        let merge = ConflictVerdict.merged(body: body("m"), isDeleted: false, parent: rev("2-cc"))
+        let cases: [(ConflictVerdict, String, [String])] = [
             (.local, "3-ee", ["2-cc"]), (.remote, "3-ee", ["2-bb"]), (.byRule, "2-cc", []),
             (merge, "3-ee", ["2-bb", "2-cc"]),
         ]
         for (verdict, current, closed) in cases {
             var tree = try pending()
-            tree.resolve(rev("2-cc"), verdict, from: .loveseat, by: .standard, make: make)
+            try VerdictWriter(policy: .standard, make: make)
+                .resolve(rev("2-cc"), verdict, from: .loveseat, in: &tree)
             #expect(tree.current?.id == rev(current))
             #expect(tree.pending.isEmpty)
             #expect(tree.closed == Set(closed.map(rev)))

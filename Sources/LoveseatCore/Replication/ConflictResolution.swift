@@ -35,7 +35,12 @@ package struct ConflictResolution: Sendable {
         let tree = try record.tree()
         guard let remote = tree.pending.first, let body = remote.body else { return nil }
         let base = tree.commonAncestor(record.revision, remote.id).flatMap { tree.node($0) }
-        let rounds = tree.disagreements(about: record.revision, and: remote.id, sha1: Hashing.sha1)
+        let rounds = VerdictName.disagreements(
+            about: record.revision,
+            and: remote.id,
+            in: tree,
+            sha1: Hashing.sha1
+        )
         return ConflictCase(
             documentID: documentID,
             rounds: rounds,
@@ -60,7 +65,12 @@ package struct ConflictResolution: Sendable {
         let isTheirs = pulled.contains(winner.id) && !pulled.contains(other.id)
         let (local, remote) = isTheirs ? (other, winner) : (winner, other)
         let ancestor = local.history.first(where: remote.history.contains).flatMap { branches.revision($0) }
-        let rounds = try record.tree().disagreements(about: local.id, and: remote.id, sha1: Hashing.sha1)
+        let rounds = try VerdictName.disagreements(
+            about: local.id,
+            and: remote.id,
+            in: record.tree(),
+            sha1: Hashing.sha1
+        )
         return ConflictCase(
             documentID: documentID,
             rounds: rounds,
@@ -73,7 +83,7 @@ package struct ConflictResolution: Sendable {
     }
 
     /// Stores a decision; false if the document has changed meanwhile, so that the resolver must be asked again.
-    package func store(_ verdict: RevisionTree.Verdict, of conflict: ConflictCase) throws -> Bool {
+    package func store(_ verdict: ConflictVerdict, of conflict: ConflictCase) throws -> Bool {
         if pulled != nil {
             return try store.write(call: "replication") {
                 try $0.resolveBranches(

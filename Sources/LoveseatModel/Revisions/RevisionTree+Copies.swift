@@ -84,38 +84,6 @@ extension RevisionTree {
         return found.flatMap { line($0).last } ?? abbreviation
     }
 
-    // MARK: Copies for a hub
-
-    /// The revision whose content goes on top of a hub's: the current revision. Among several deletions it is that of the hub's document,
-    /// because a client that has only that document would keep it in spite of the deletion of another one.
-    private func source(over parent: RevisionID) -> Node? {
-        guard let current, current.isDeleted, !isLine else { return current }
-        let (all, origin) = (candidates, origin(of: parent))
-        let open = open(among: all)
-        let document = rule.documents(among: open.isEmpty ? all : open).first { candidates in
-            candidates.contains {
-                self.origin(of: contains($0.original) ? $0.original : $0.node.id) == origin
-            }
-        }
-        guard let own = document.flatMap(rule.best(ofDocument:))?.node, own.isDeleted else { return current }
-        return own
-    }
-
-    /// The name of the copy that goes on top of a hub's revision.
-    package func nameOfCopy(over parent: RevisionID) -> CopyName? {
-        source(over: parent).map { CopyName(original: original($0.id), origin: origin(of: $0.id)) }
-    }
-
-    /// The original of such a copy, if the hub can be sent the original instead, because it was made on the hub's revision.
-    ///
-    /// `edit`: the ID that the content would have as an edit of that revision.
-    package func original(over parent: RevisionID, edit: RevisionID) -> RevisionID? {
-        guard let source = source(over: parent) else { return nil }
-        let original = original(source.id)
-        if let node = nodes[original] { return node.parent == parent ? original : nil }
-        return original.isAbbreviation && original == edit.abbreviated ? edit : nil
-    }
-
     /// Stores a copy that a hub has accepted, or the original instead, on top of the hub's earlier revision.
     package mutating func adoptCopy(
         _ copy: RevisionID,

@@ -39,4 +39,31 @@ package enum VerdictName {
     {
         Array(sha1(Array(format.utf8) + claim + Array(parent.text.utf8)).prefix(checkLength))
     }
+
+    /// How many rounds of contradicting verdicts two leaves have come through. On top of both lines, each of so many revisions was added by
+    /// a verdict, although another verdict gave up its parent or added another revision there.
+    package static func disagreements(
+        about one: RevisionID,
+        and other: RevisionID,
+        in tree: RevisionTree,
+        sha1: ([UInt8]) -> [UInt8]
+    ) -> Int {
+        min(disagreements(about: one, tree, sha1), disagreements(about: other, tree, sha1))
+    }
+
+    private static func disagreements(
+        about leaf: RevisionID,
+        _ tree: RevisionTree,
+        _ sha1: ([UInt8]) -> [UInt8]
+    ) -> Int {
+        let line = tree.line(leaf)
+        return zip(line, line.dropFirst()).prefix { id, parent in
+            guard isVerdict(id, over: parent, sha1: sha1) else { return false }
+            if tree.closed.contains(tree.original(parent)) { return true }
+            return tree.nodes.values.contains { node in
+                node.parent == parent && node.id != id
+                    && (node.isDeleted || isVerdict(node.id, over: parent, sha1: sha1))
+            }
+        }.count
+    }
 }

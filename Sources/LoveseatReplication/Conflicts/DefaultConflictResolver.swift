@@ -50,8 +50,7 @@ package enum Resolution: Hashable, Sendable {
     ///
     /// A new revision goes on top of the peer's: a hub takes it only there. Between two Loveseats it goes on top of the
     /// higher one, so that peers that merge alike make the same revision.
-    package func verdict(on conflict: ConflictCase, with peer: RevisionTree.PeerKind) -> RevisionTree.Verdict
-    {
+    package func verdict(on conflict: ConflictCase, with peer: RevisionTree.PeerKind) -> ConflictVerdict {
         let (local, remote) = (conflict.local, conflict.remote)
         let parent = peer == .loveseat ? max(local.revision, remote.revision) : remote.revision
         switch self {

@@ -10,13 +10,13 @@ extension StoreWriteTransaction {
         in collection: CollectionHandle,
         local: RevisionID,
         remote: RevisionID,
-        _ verdict: RevisionTree.Verdict,
+        _ verdict: ConflictVerdict,
         from peer: RevisionTree.PeerKind
     ) throws -> RevisionID? {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try tree.resolve(remote, verdict, from: peer, by: treePolicy, make: made)
+        try verdictWriter.resolve(remote, verdict, from: peer, in: &tree)
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id
     }
@@ -30,13 +30,13 @@ extension StoreWriteTransaction {
         in collection: CollectionHandle,
         local: RevisionID,
         remote: RevisionID,
-        _ verdict: RevisionTree.Verdict
+        _ verdict: ConflictVerdict
     ) throws -> Bool {
         guard verdict != .byRule, let record = try record(id, in: collection) else { return false }
         let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
         guard live.contains(local), live.contains(remote) else { return false }
         var tree = try record.tree()
-        try tree.decide(between: local, and: remote, verdict, from: .loveseat, by: treePolicy, make: made)
+        try verdictWriter.decide(between: local, and: remote, verdict, from: .loveseat, in: &tree)
         try documentTable.store(tree, over: record, in: collection)
         return true
     }
@@ -53,24 +53,24 @@ extension StoreWriteTransaction {
     ) throws -> RevisionID {
         var tree = try record.tree()
         let kept = tree.node(leaf)?.body
-        let made = try tree.resolve(
+        let made = try verdictWriter.resolve(
             keeping: leaf,
             edit: edit?.keepingAttachments(of: kept),
-            by: treePolicy,
-            make: made
+            in: &tree
         )
         guard made != nil else { return record.revision }
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id ?? record.revision
     }
 
-    /// Makes a revision that a verdict requires.
-    private func made(_ draft: RevisionTree.Draft) throws -> RevisionTree.Node {
-        try draft.node(flags: rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags)
+    private var verdictWriter: VerdictWriter {
+        VerdictWriter(policy: treePolicy) { draft in
+            try draft.node(flags: self.rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags)
+        }
     }
 }
 
-extension RevisionTree.Draft {
+extension RevisionDraft {
     fileprivate func node(flags: RevisionTree.Flags) throws(LoveseatError) -> RevisionTree.Node {
         // The spelling may differ from peer to peer.
         let edit = try BodyDigest.revisionID(parent: parent, isDeleted: isDeleted, body: body.canonical)
