@@ -66,13 +66,9 @@ extension RevisionTree {
         let source = try #require(HubCopySource(over: parent, in: self))
         let copy =
             source.original(edit: parent) ?? source.name.id(over: parent, of: documentID, sha1: sha1)
-        adoptCopy(
-            copy,
-            isOriginal: !CopyName.isCopy(copy, over: parent, of: documentID, sha1: sha1),
-            parent: parent,
-            remote: hub,
-            by: policy
-        )
+        let isOriginal = !CopyName.isCopy(copy, over: parent, of: documentID, sha1: sha1)
+        AcceptedCopy(id: copy, isOriginal: isOriginal, parent: parent, remote: hub)
+            .insert(into: &self, by: policy)
         return copy
     }
 }

@@ -2,8 +2,14 @@ import LoveseatModel
 
 /// Changes of trees by the standard policy, which most tests are about.
 extension RevisionTree {
-    mutating func insertLocal(_ id: RevisionID, parent: RevisionID?, flags: Flags, body: JSONText) {
-        insertLocal(id, parent: parent, flags: flags, body: body, by: .standard)
+    mutating func insertLocal(
+        _ id: RevisionID,
+        parent: RevisionID?,
+        flags: Flags,
+        body: JSONText,
+        by policy: TreePolicy = .standard
+    ) {
+        RevisionEdit(id: id, parent: parent, flags: flags, body: body).insert(into: &self, by: policy)
     }
 
     mutating func giveUp(_ id: RevisionID) { giveUp(id, by: .standard) }

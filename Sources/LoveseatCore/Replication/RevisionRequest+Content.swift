@@ -47,7 +47,7 @@ extension RevisionRequest {
         guard let hub = known.first, record.revision != hub, let theirs = tree.node(hub),
             isCopyOnly || !tree.isAncestor(hub, of: record.revision), let current = tree.current
         else { return nil }
-        if RevisionTree.saysTheSame(current, theirs) { return .same }
+        if current.saysTheSame(as: theirs) { return .same }
         let copy = tree.copy(of: record, over: hub, mayBeOriginal: !isCopyOnly)
         guard let copy else { return nil }
         var content = SendableRevision(

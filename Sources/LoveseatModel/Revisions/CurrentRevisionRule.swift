@@ -57,7 +57,7 @@ package struct CurrentRevisionRule {
         guard let current else { return false }
         if id == current.id || tree.original(id) == tree.original(current.id) { return true }
         guard let node = tree.node(id) else { return false }
-        return !tree.isAncestor(id, of: current.id) && RevisionTree.saysTheSame(node, current)
+        return !tree.isAncestor(id, of: current.id) && node.saysTheSame(as: current)
     }
 
     private var highest: RevisionTree.Node? { tree.nodes.values.max { $0.id < $1.id } }

@@ -96,7 +96,7 @@ package struct RevisionArrival: Sendable {
         if history.contains(current.id) { return false }
         // A peer that never had the document may create a deleted document again. An edit beside the deletion is a conflict.
         guard current.isDeleted, !flags.contains(.deleted), !tree.contains(id),
-            !history.dropFirst().contains(where: tree.contains)
+            !history.dropFirst().contains(where: { tree.contains($0) })
         else { throw .conflict }
         tree.closed.insert(tree.original(current.id))
         return false
@@ -128,7 +128,7 @@ package struct RevisionArrival: Sendable {
         let open = tree.open(among: tree.candidates)
         guard let before, tree.nodes[id]?.body != nil, let theirs = open.first(where: { $0.node.id == id }),
             let mine = open.first(where: { $0.original == tree.original(before.id) }), mine != theirs,
-            !RevisionTree.saysTheSame(mine.node, theirs.node),
+            !mine.node.saysTheSame(as: theirs.node),
             !(mine.node.isDeleted || theirs.node.isDeleted)
                 || tree.rule.documents(among: [mine, theirs]).count == 1
         else { return false }

@@ -83,37 +83,4 @@ extension RevisionTree {
         let found = nodes.keys.filter { $0.leadingDigest(3) == digest }.min()
         return found.flatMap { line($0).last } ?? abbreviation
     }
-
-    /// Stores a copy that a hub has accepted, or the original instead, on top of the hub's earlier revision.
-    package mutating func adoptCopy(
-        _ copy: RevisionID,
-        isOriginal: Bool,
-        parent: RevisionID,
-        remote: Remote,
-        by policy: TreePolicy
-    ) {
-        // The document may have been purged, or the hub's revision pruned, before the hub's answer came.
-        guard contains(parent) else { return }
-        if !contains(copy) {
-            let original = isOriginal ? copy.abbreviated : CopyName(copy)?.original
-            // The original may have been pruned before the hub's answer came, or the document purged and made anew.
-            guard let like = original.flatMap(copied) else { return }
-            nodes[copy] = Node(
-                id: copy,
-                parent: parent,
-                flags: like.flags.intersection([.deleted, .hasBlobs]),
-                body: like.body
-            )
-            addCopies(isOriginal ? [] : [copy])
-            releasePending()
-        }
-        recordMark(of: remote, at: copy)
-        prune(by: policy)
-    }
-
-    /// The node that has the content of a copy's original.
-    private func copied(_ abbreviation: RevisionID) -> Node? {
-        let candidate = candidates.first { $0.original.abbreviated == abbreviation }?.node
-        return candidate ?? nodes.values.first { $0.id.abbreviated == abbreviation }
-    }
 }

@@ -46,22 +46,6 @@ extension RevisionTree {
         if nodes[id]?.isDeleted == true, isLeaf(id) { closed.insert(id) }
     }
 
-    /// Adds an edit of a leaf, made by a peer of CouchDB's wire. `parent`: nil for the first revision.
-    package mutating func insertEdit(
-        _ id: RevisionID,
-        parent: RevisionID?,
-        flags: Flags,
-        body: JSONText,
-        by policy: TreePolicy
-    ) {
-        if !keepsBranches, parent == current?.id || parent == nil {
-            return insertLocal(id, parent: parent, flags: flags, body: body, by: policy)
-        }
-        keepBranches()
-        nodes[id] = Node(id: id, parent: parent, flags: flags, body: body)
-        prune(by: policy)
-    }
-
     /// Removes leaves, with the ancestors that only they need.
     ///
     /// - Returns: those that were leaves.

@@ -13,7 +13,7 @@ extension RevisionTree {
     /// deleted.
     package func agreesInContent(with remote: Remote) -> Bool {
         guard let mark = remotes[remote], let node = nodes[mark], let current else { return false }
-        return isCurrent(mark) || Self.saysTheSame(node, current)
+        return isCurrent(mark) || node.saysTheSame(as: current)
     }
 
     /// Whether a revision and a remote's marked revision are on one line.

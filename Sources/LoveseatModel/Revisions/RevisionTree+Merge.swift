@@ -1,5 +1,4 @@
-import LoveseatAssertions
-
+/// Adding to a tree: knowledge only grows, and the order in which it comes makes no difference.
 extension RevisionTree {
     /// The reasons to refuse a received revision or tree.
     package enum InsertRefusal: Error, Hashable, Sendable {
@@ -31,6 +30,43 @@ extension RevisionTree {
         for (id, isLeaf) in recalled { try recall(id, isLeaf: isLeaf, &steps) }
         closed.formUnion(other.closed)
         if !copies.isEmpty || !other.copies.isEmpty { addCopies(other.copies) }
+    }
+
+    /// Adds the knowledge of a peer that has another current revision.
+    ///
+    /// `pulls`: whether a pull can bring the content of other leaves, too.
+    /// - Returns: whether the two agree now. They do not if the peer's revision has no body here: a pull brings it.
+    package mutating func merge(
+        _ knowledge: TreeKnowledge,
+        current theirs: RevisionID,
+        remote: Remote,
+        pulls: Bool = false,
+        by policy: TreePolicy
+    ) throws(InsertRefusal) -> Bool {
+        let known = self
+        try merge(knowledge, by: policy)
+        keepTelling(known.branches)
+        guard contains(theirs) else { throw .badHistory }
+        // The body may be lost everywhere; then both show the best of those that are left.
+        let awaitsLeaf = pulls && remotes[remote] != theirs && rule.awaitsLeaf(of: knowledge)
+        guard !rule.lacksCurrentBody || current?.id == theirs, !awaitsLeaf else {
+            self = known
+            return false
+        }
+        releasePending()
+        recordMark(of: remote, at: theirs)
+        prune(by: policy)
+        return current?.id == theirs
+    }
+
+    /// Ends the pending state of revisions that were superseded, closed, or found to supersede all others.
+    mutating func releasePending() {
+        let pending = pending
+        if pending.isEmpty { return }
+        let isAlone = rule.candidatesByOriginal.isEmpty
+        for node in pending where isAlone || closed.contains(original(node.id)) || !isLeaf(node.id) {
+            nodes[node.id]?.flags.remove(.pending)
+        }
     }
 
     /// The leaves of more than one line.

@@ -1,7 +1,7 @@
 import LoveseatAssertions
 
-/// Everything that a database knows about one document's history. It only grows, except for pruning. The current revision is a function of
-/// it (docs/decisions/0001).
+/// The facts that a database knows about one document's history. They only grow, except for pruning. The current revision is a function of
+/// them (docs/decisions/0001).
 ///
 /// - A node knows its parent, or the nearest ancestor that is kept.
 /// - A line is a revision with its ancestors. The oldest revision of a line, its origin, distinguishes documents that
@@ -61,6 +61,19 @@ package struct RevisionTree: Hashable, Sendable {
         func hash(into _: inout Hasher) {}
     }
 
+    /// The kinds of peer.
+    package enum PeerKind: Hashable, Sendable {
+        /// Another Loveseat. Both send each other their trees.
+        case loveseat
+        /// A passive peer with one line of revisions, which accepts only descendants of its current one.
+        case hub
+        /// A foreign peer that pushes to this database, for which this one is a hub.
+        case client
+    }
+
+    /// The default number of revisions that are kept of a line.
+    package static let maximumDepth = 50
+
     /// The number of a remote database in this one.
     package typealias Remote = Int
 
@@ -95,6 +108,19 @@ package struct RevisionTree: Hashable, Sendable {
     /// Records that a revision's ID is the digest of its content.
     package mutating func noteVerified(_ id: RevisionID) { nodes[id]?.flags.insert(.verified) }
 
+    /// Closes a revision, which need not be here any more.
+    package mutating func giveUp(_ id: RevisionID, by policy: TreePolicy) {
+        closed.insert(original(id))
+        prune(by: policy)
+    }
+
+    /// Records whether a revision and its copies gave way here to a hub's revision.
+    mutating func setYielded(_ original: RevisionID, _ isYielded: Bool) {
+        for id in nodes.keys where self.original(id) == original {
+            if isYielded { nodes[id]?.flags.insert(.yielded) } else { nodes[id]?.flags.remove(.yielded) }
+        }
+    }
+
     /// Replaces damaged content of a revision by the original content.
     package mutating func replaceContent(of id: RevisionID, with intact: Node) {
         guard nodes[id] != nil else {
@@ -104,14 +130,6 @@ package struct RevisionTree: Hashable, Sendable {
         let content: Flags = [.deleted, .hasBlobs]
         nodes[id]?.flags.subtract(content)
         nodes[id]?.flags.formUnion(intact.flags.intersection(content))
-    }
-
-    /// Whether two revisions have the same content: both are deleted, or their bodies are equal.
-    package static func saysTheSame(_ one: Node, _ other: Node) -> Bool {
-        guard one.isDeleted == other.isDeleted else { return false }
-        guard !one.isDeleted else { return true }
-        guard let body = one.body, let otherBody = other.body else { return false }
-        return body == otherBody || body.canonical == otherBody.canonical
     }
 
     package func isLeaf(_ id: RevisionID) -> Bool { !nodes.values.contains { $0.parent == id } }
@@ -185,4 +203,14 @@ package struct RevisionTree: Hashable, Sendable {
     /// Whether another Loveseat is sent more than the history of the current revision: revisions beside its line, or revisions deep in it
     /// that were a leaf somewhere.
     package var isTold: Bool { !isLine || nodes.values.contains { $0.flags.contains(.joint) } }
+}
+
+extension RevisionTree.Node {
+    /// Whether two revisions have the same content: both are deleted, or their bodies are equal.
+    package func saysTheSame(as other: Self) -> Bool {
+        guard isDeleted == other.isDeleted else { return false }
+        guard !isDeleted else { return true }
+        guard let body, let otherBody = other.body else { return false }
+        return body == otherBody || body.canonical == otherBody.canonical
+    }
 }

@@ -133,7 +133,7 @@ extension RevisionTree {
             revision = try name(same.original)
             try addLine([revision, same.original], origin: same.origin, flags: flags, body: body, by: policy)
         } else {
-            insertLocal(revision, parent: nil, flags: flags, body: body, by: policy)
+            RevisionEdit(id: revision, parent: nil, flags: flags, body: body).insert(into: &self, by: policy)
         }
         for given in purged where !contains(given.original) { giveUp(given.original, by: policy) }
         return revision

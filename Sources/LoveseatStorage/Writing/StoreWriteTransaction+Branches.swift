@@ -221,7 +221,8 @@ extension StoreWriteTransaction {
             }
             var tree = RevisionTree()
             let revision = try BodyDigest.revisionID(parent: nil, isDeleted: isDeleted, body: body)
-            tree.insertLocal(revision, parent: nil, flags: flags.treeFlags, body: body, by: treePolicy)
+            RevisionEdit(id: revision, parent: nil, flags: flags.treeFlags, body: body)
+                .insert(into: &tree, by: treePolicy)
             try documentTable.store(tree, over: nil, id: id, in: collection)
             return revision
         }
@@ -236,13 +237,13 @@ extension StoreWriteTransaction {
         let base = parent ?? record.revision
         let revision = try BodyDigest.revisionID(parent: base, isDeleted: isDeleted, body: body)
         var tree = try record.tree()
-        tree.insertEdit(
-            revision,
+        let edit = RevisionEdit(
+            id: revision,
             parent: base,
             flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
-            body: body,
-            by: treePolicy
+            body: body
         )
+        edit.insertOnLeaf(of: &tree, by: treePolicy)
         try documentTable.store(tree, over: record, in: collection)
         return revision
     }

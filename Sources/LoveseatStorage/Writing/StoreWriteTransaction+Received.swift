@@ -223,13 +223,9 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection) else { return }
         var tree = try record.tree()
         let before = tree
-        tree.adoptCopy(
-            copy,
-            isOriginal: !CopyName.isCopy(copy, over: parent, of: id, sha1: Hashing.sha1),
-            parent: parent,
-            remote: remote,
-            by: treePolicy
-        )
+        let isOriginal = !CopyName.isCopy(copy, over: parent, of: id, sha1: Hashing.sha1)
+        AcceptedCopy(id: copy, isOriginal: isOriginal, parent: parent, remote: remote)
+            .insert(into: &tree, by: treePolicy)
         try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
     }
 }

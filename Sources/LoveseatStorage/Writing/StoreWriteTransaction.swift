@@ -175,13 +175,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let flags = try flagsOfSaved(body, isDeleted: isDeleted)
         let revision = try BodyDigest.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try record.tree()
-        tree.insertLocal(
-            revision,
-            parent: record.revision,
-            flags: flags.treeFlags,
-            body: body,
-            by: treePolicy
-        )
+        RevisionEdit(id: revision, parent: record.revision, flags: flags.treeFlags, body: body)
+            .insert(into: &tree, by: treePolicy)
         return (revision, try documentTable.store(tree, over: record, in: collection))
     }
 
