@@ -50,7 +50,7 @@ extension FuzzTargets {
             preconditionFailure("a tree's own text is none")
         }
         precondition(again.knowledge.summary == knowledge.summary, "a tree's own text says something else")
-        tree.prune(by: policy)
+        policy.prune(&tree)
         examine(tree)
     }
 

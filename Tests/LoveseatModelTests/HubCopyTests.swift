@@ -229,7 +229,7 @@ import Testing
         }
         var reader = RevisionTree()
         try reader.merge(tree.knowledge, by: policy)
-        reader.prune(by: policy)
+        policy.prune(&reader)
         #expect(reader.current?.id == deletion)
     }
 

@@ -91,7 +91,7 @@ import Testing
         var tree = try pending([id(4, 4), id(3, 4), id(2, 4), id(1)])
         // Its mark would keep it, too.
         tree.forgetRemote(1)
-        tree.prune(by: TreePolicy(depth: 0))
+        TreePolicy(depth: 0).prune(&tree)
         #expect(tree.pending.map(\.id) == [id(4, 4)])
         #expect(tree.pending.first?.body != nil)
         #expect(tree.current?.id == id(2, 2))

@@ -43,7 +43,7 @@ import Testing
                 let other = generator.int(0...trees.count - 1)
                 try trees[index].merge(trees[other].everything)
             }
-            if prunes { trees[index].prune(by: TreePolicy(depth: 6)) }
+            if prunes { TreePolicy(depth: 6).prune(&trees[index]) }
         }
         return trees
     }
@@ -96,10 +96,10 @@ import Testing
             for tree in try Self.trees(&generator) {
                 for depth in 4...12 {
                     var pruned = tree
-                    pruned.prune(by: TreePolicy(depth: depth))
+                    TreePolicy(depth: depth).prune(&pruned)
                     #expect(pruned.current == tree.current, "depth \(depth)")
                     var twice = pruned
-                    twice.prune(by: TreePolicy(depth: depth))
+                    TreePolicy(depth: depth).prune(&twice)
                     #expect(twice == pruned, "depth \(depth)")
                 }
             }
@@ -112,7 +112,7 @@ import Testing
             for var tree in try Self.trees(&generator) where !tree.isEmpty {
                 var policy = TreePolicy(depth: 4)
                 policy.depthWithAside = 1_000
-                tree.prune(by: policy)
+                policy.prune(&tree)
                 let ids = tree.nodes.keys.sorted()
                 var rows = tree.putAside
                 // Rows of lines that have gone another way since, and of revisions that are elsewhere by now.

@@ -14,8 +14,11 @@ extension RevisionTree {
 
     mutating func giveUp(_ id: RevisionID) { giveUp(id, by: .standard) }
 
-    mutating func insert(_ arrival: RevisionArrival) throws(InsertRefusal) -> RevisionArrival.Outcome {
-        try insert(arrival, by: .standard)
+    mutating func insert(
+        _ arrival: RevisionArrival,
+        by policy: TreePolicy = .standard
+    ) throws(InsertRefusal) -> RevisionArrival.Outcome {
+        try arrival.insert(into: &self, by: policy)
     }
 
     mutating func merge(_ other: TreeKnowledge) throws(InsertRefusal) { try merge(other, by: .standard) }

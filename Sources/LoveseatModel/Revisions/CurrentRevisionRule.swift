@@ -169,11 +169,12 @@ package struct CurrentRevisionRule {
 
     /// Candidates that share an origin are of one document. The revision below a copy belongs to another document.
     func documents(among candidates: [Candidate]) -> [[Candidate]] {
-        Array(
-            Dictionary(grouping: candidates) {
-                tree.origin(of: tree.contains($0.original) ? $0.original : $0.node.id)
-            }.values
-        )
+        Array(Dictionary(grouping: candidates, by: origin).values)
+    }
+
+    /// The origin of a candidate's content.
+    func origin(of candidate: Candidate) -> RevisionID {
+        tree.origin(of: tree.contains(candidate.original) ? candidate.original : candidate.node.id)
     }
 }
 

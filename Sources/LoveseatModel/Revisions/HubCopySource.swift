@@ -24,9 +24,7 @@ package struct HubCopySource {
         let (all, origin, rule) = (tree.candidates, tree.origin(of: parent), tree.rule)
         let open = tree.open(among: all)
         let document = rule.documents(among: open.isEmpty ? all : open).first { candidates in
-            candidates.contains {
-                tree.origin(of: tree.contains($0.original) ? $0.original : $0.node.id) == origin
-            }
+            candidates.contains { rule.origin(of: $0) == origin }
         }
         guard let own = document.flatMap(rule.best(ofDocument:))?.node, own.isDeleted else { return current }
         return own

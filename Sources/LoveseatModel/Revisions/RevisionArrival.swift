@@ -81,7 +81,7 @@ package struct RevisionArrival: Sendable {
         if !isOutdated || isInDoubt || isFirst { tree.recordMark(of: remote, at: id) }
         // The peer has fallen back to the revision.
         if wasHere, !isOutdated, let remote { tree.remotes[remote] = id }
-        tree.prune(by: policy)
+        policy.prune(&tree)
         return isPending ? .pending : isNew ? .inserted : .alreadyPresent
     }
 
@@ -134,15 +134,5 @@ package struct RevisionArrival: Sendable {
         else { return false }
         tree.nodes[id]?.flags.insert(.pending)
         return true
-    }
-}
-
-extension RevisionTree {
-    /// See ``RevisionArrival/insert(into:by:)``.
-    package mutating func insert(
-        _ arrival: RevisionArrival,
-        by policy: TreePolicy
-    ) throws(InsertRefusal) -> RevisionArrival.Outcome {
-        try arrival.insert(into: &self, by: policy)
     }
 }

@@ -34,14 +34,14 @@ package struct RevisionBranch: Sendable {
             let isConflict = before.rule.lines(ofUndecided: before.rule.undecidedLeaves).contains(id)
             if isConflict { tree.keepBranches() }
             let noted = tree.formerLeaves
-            tree.prune(by: policy)
+            policy.prune(&tree)
             if isConflict { return true }
             guard policy.putsAside else { return !tree.hasSameLines(as: before) }
             // Revisions that were put back for this are put aside again. A revision that a peer took for a leaf stays, which is not a
             // change.
             var known = before
             known.formerLeaves = noted
-            known.prune(by: policy)
+            policy.prune(&known)
             return !tree.hasSameLines(as: known)
         }
         try tree.addLine(history, origin: nil, flags: flags, body: body, by: policy)
@@ -54,7 +54,7 @@ package struct RevisionBranch: Sendable {
                 throw .conflict
             }
         }
-        tree.prune(by: policy)
+        policy.prune(&tree)
         return true
     }
 
@@ -159,7 +159,7 @@ package struct RevisionBranch: Sendable {
             tree = before
             return nil
         }
-        tree.prune(by: policy)
+        policy.prune(&tree)
         return areNew
     }
 

@@ -36,7 +36,7 @@ extension RevisionTree {
         guard original != self.original(current.id), !isAncestor(current.id, of: id),
             closed.insert(original).inserted
         else { return false }
-        prune(by: policy)
+        policy.prune(&self)
         return true
     }
 

@@ -55,7 +55,7 @@ extension RevisionTree {
         }
         releasePending()
         recordMark(of: remote, at: theirs)
-        prune(by: policy)
+        policy.prune(&self)
         return current?.id == theirs
     }
 

@@ -111,7 +111,7 @@ package struct RevisionTree: Hashable, Sendable {
     /// Closes a revision, which need not be here any more.
     package mutating func giveUp(_ id: RevisionID, by policy: TreePolicy) {
         closed.insert(original(id))
-        prune(by: policy)
+        policy.prune(&self)
     }
 
     /// Records whether a revision and its copies gave way here to a hub's revision.

@@ -216,8 +216,3 @@ extension TreePolicy {
         closeRevived(in: &tree, before)
     }
 }
-
-extension RevisionTree {
-    /// See ``TreePolicy/prune(_:)``.
-    package mutating func prune(by policy: TreePolicy) { policy.prune(&self) }
-}

@@ -56,7 +56,7 @@ extension StoreWriteTransaction {
         arrival.asksResolver = incoming.asksResolver
         (arrival.isOutdated, arrival.mayBeOld) = (incoming.isOutdated, incoming.mayBeOld)
         arrival.isCopy = { CopyName.isCopy($0, over: $1, of: incoming.documentID, sha1: Hashing.sha1) }
-        let outcome = try tree.insert(arrival, by: treePolicy)
+        let outcome = try arrival.insert(into: &tree, by: treePolicy)
         let current = tree.current
         let isAgreed = current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
         let disagrees = !isAgreed && incoming.sender == .loveseat && !incoming.isOutdated
@@ -172,7 +172,7 @@ extension StoreWriteTransaction {
         case .loveseat: break
         case .client, nil: tree.recordMark(of: remote, at: revision)
         }
-        tree.prune(by: treePolicy)
+        treePolicy.prune(&tree)
         try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
@@ -189,7 +189,7 @@ extension StoreWriteTransaction {
         if !tree.hasFallenBack(remote, to: revision) {
             tree = before
             tree.follow(remote, to: revision)
-            tree.prune(by: treePolicy)
+            treePolicy.prune(&tree)
         }
         guard tree.current?.id == record.revision else {
             try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
