@@ -30,7 +30,7 @@ extension DocumentStore {
             readOnly.readonly = true
             // See KeptRead.
             readOnly.allowsUnsafeTransactions = true
-            let rows = try DatabaseQueue(path: file, configuration: readOnly)
+            let rows = RowsConnection { [readOnly] in try DatabaseQueue(path: file, configuration: readOnly) }
             let blobs = try BlobFiles(folder: "\(folder)/blobs", syncs: true)
             var options = options
             try DatabaseFile.rememberAncestorBodies(&options, pool)
@@ -83,7 +83,7 @@ extension DocumentStore {
                 name: name,
                 writer: snapshots,
                 snapshots: snapshots,
-                rows: rows,
+                rows: RowsConnection(rows),
                 lock: nil,
                 readLock: readLock,
                 blobs: blobs,
@@ -109,7 +109,7 @@ extension DocumentStore {
                 name: "memory",
                 writer: queue,
                 snapshots: queue,
-                rows: queue,
+                rows: RowsConnection(queue),
                 lock: nil,
                 blobs: blobs,
                 changes: changes,

@@ -55,7 +55,7 @@ package final class DocumentStore: Sendable {
     private let settings: StoreSettings
     package let blobs: BlobFiles
     package let changes: ChangeHub
-    let catalog = Mutex(Catalog())
+    let catalog = Mutex(StoreCatalog())
     /// Why the last write transaction could not be rolled back; nil if no transaction was left open.
     let failedRollback = Mutex<(any Error)?>(nil)
     let gates: TransactionGates
@@ -65,42 +65,11 @@ package final class DocumentStore: Sendable {
     private let connections = Atomic<Int>(0)
     let compactions = SharedRuns<(blobs: Int, bytes: UInt64)>()
 
-    /// The sequences and collections as of the last commit.
-    package struct Catalog: Sendable {
-        /// SQLite's count of created and dropped tables.
-        var schemaVersion: Int32 = 0
-        var collections: [CollectionName: CollectionHandle] = [:]
-        var lastSequence: [Int64: UInt64] = [:]
-        /// The highest sequence used in any collection.
-        var highestSequence: UInt64 = 0
-        /// The highest sequence that may have been used before the database was opened (``SequenceReserve``).
-        var firstFree: UInt64 = 0
-        /// The last sequence that may be used.
-        var reserved: UInt64 = 0
-        /// Whether something purged is remembered (PurgeTable.swift).
-        var remembersPurges = false
-        /// How many revisions of a line are kept, if peers of CouchDB's wire are served (docs/decisions/0009).
-        var revisionLimit: Int?
-        /// The indexes of each collection, by its number, in order of their names.
-        var indexes: [Int64: [StoredIndex]] = [:]
-        /// The numbers of the collections that had a document that expires when the database was opened.
-        var expiringAtOpening: Set<Int64> = []
-        /// The marks for the remotes in each collection, by its number (MarkTable.swift).
-        var marks: [Int64: MarkRanges] = [:]
-
-        /// Continues every collection after the sequences that may have been used.
-        mutating func beginBehind(_ used: UInt64) {
-            firstFree = max(firstFree, used)
-            lastSequence = lastSequence.mapValues { max($0, firstFree) }
-            highestSequence = max(firstFree, lastSequence.values.max() ?? 0)
-        }
-    }
-
     init(
         name: String,
         writer: any DatabaseWriter,
         snapshots: any DatabaseReader,
-        rows: DatabaseQueue,
+        rows: RowsConnection,
         lock: FolderLock?,
         readLock: FolderLock? = nil,
         blobs: BlobFiles,
@@ -187,7 +156,7 @@ package final class DocumentStore: Sendable {
         // Everything is then in one file, even if another process still reads. If this fails, nothing is lost.
         if lock != nil {
             _ = try? maintain {
-                try SequenceReserve.release($0)
+                try SequenceReserve.release(in: $0, catalog.withLock { $0 })
                 return try Row.fetchAll($0, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
             }
         }
@@ -202,15 +171,17 @@ package final class DocumentStore: Sendable {
 
     /// A number that changes with every commit of another connection, including those of other processes.
     package func dataVersion() throws -> Int {
-        try sqlite.rows.unsafeReentrantRead { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
+        try sqlite.rows.use().unsafeReentrantRead { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 }
     }
 
     // MARK: Collections
 
     package var collections: [CollectionHandle] { catalog.withLock { Array($0.collections.values) } }
 
-    /// The numbers of the collections that had a document that expires when the database was opened.
-    package var expiringAtOpening: Set<Int64> { catalog.withLock { $0.expiringAtOpening } }
+    /// The numbers of the collections that may have documents with a rare property; those of others have none.
+    package func numbers(having rarity: StoreReadTransaction.Rarity) -> Set<Int64> {
+        catalog.withLock { $0.having[rarity] ?? [] }
+    }
 
     /// The number of connections that replicate this database.
     package var connectionCount: Int { connections.load(ordering: .relaxed) }

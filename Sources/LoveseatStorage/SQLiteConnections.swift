@@ -4,7 +4,7 @@ import GRDB
 struct SQLiteConnections: Sendable {
     let writer: any DatabaseWriter
     let snapshots: any DatabaseReader
-    let rows: DatabaseQueue
+    let rows: RowsConnection
     let keptRead: KeptRead
 
     /// The maximum number of concurrent reads of a database file.
@@ -13,7 +13,7 @@ struct SQLiteConnections: Sendable {
     init(
         writer: any DatabaseWriter,
         snapshots: any DatabaseReader,
-        rows: DatabaseQueue,
+        rows: RowsConnection,
         isOnlyWriter: Bool
     ) {
         (self.writer, self.snapshots, self.rows) = (writer, snapshots, rows)

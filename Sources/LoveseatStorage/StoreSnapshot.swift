@@ -21,7 +21,7 @@ extension DocumentStore {
         try maintain { database in
             try snapshot.rows.writeWithoutTransaction {
                 try database.backup(to: $0)
-                if isClosed { try SequenceReserve.release($0) }
+                if isClosed { try SequenceReserve.release(in: $0, catalog.withLock { $0 }) }
             }
         }
         return snapshot

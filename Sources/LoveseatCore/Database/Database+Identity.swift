@@ -6,7 +6,7 @@ extension Database {
     package var publicID: String {
         get throws(LoveseatError) {
             let store = try store
-            return try DocumentStore.wrapping { try store.readRows { try $0.info("public_uuid") ?? "" } }
+            return try DocumentStore.wrapping { try store.readSettings { try $0.info("public_uuid") ?? "" } }
         }
     }
 }

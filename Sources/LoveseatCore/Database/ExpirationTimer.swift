@@ -34,7 +34,7 @@ package final class ExpirationTimer: Sendable {
     package static var now: Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
     /// Purges expired documents at once; called when a database is opened.
-    package func checkNow() { queue.async { self.purgeExpired(in: self.store.expiringAtOpening) } }
+    package func checkNow() { queue.async { self.purgeExpired() } }
 
     /// Called when a document was set to expire at `time`.
     func expires(at time: Int64) {
@@ -57,16 +57,13 @@ package final class ExpirationTimer: Sendable {
         queue.sync {}
     }
 
-    /// `expiring`: the numbers of the collections that have documents that expire; nil if they are to be read.
-    private func purgeExpired(in expiring: Set<Int64>? = nil) {
+    private func purgeExpired() {
         if state.withLock({ $0.isStopped }) { return }
         state.withLock { $0.next = nil }
         var next: Int64?
         let collections = store.collections
-        // Of many collections few have documents that expire. If it cannot be read which ones, all are tried.
-        let numbers =
-            collections.count > 1
-            ? try? expiring ?? store.read { try $0.numbers(of: collections, with: .expiration) } : nil
+        // Of many collections few have documents that expire.
+        let numbers = collections.count > 1 ? store.numbers(having: .expiration) : nil
         for collection in collections where numbers?.contains(collection.number) ?? true {
             do {
                 var hasMore = true

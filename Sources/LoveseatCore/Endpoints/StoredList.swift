@@ -14,7 +14,7 @@ struct StoredList<Element> {
 
     func elements(of database: Database) throws(LoveseatError) -> [Element] {
         let store = try database.store
-        return try DocumentStore.wrapping { try store.readRows { try elements(in: $0) } }
+        return try DocumentStore.wrapping { try store.readSettings { try elements(in: $0) } }
     }
 
     func change(in database: Database, _ change: ([Element]) -> [Element]) throws(LoveseatError) {

@@ -9,11 +9,8 @@ extension CollectionReplica {
     private static let failuresKept = 10_000
 
     package func failures() throws(LoveseatError) -> [String] {
-        guard let remote else { return [] }
-        let prefix = DocumentFailure.prefix(.pull, in: collection, remote: remote)
-        let ids = try source.asking {
-            try store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys.map(\.text).sorted()
-        }
+        guard remote != nil else { return [] }
+        let ids = try source.asking { try source.failures(index) }
         failed = DocumentSet(ids)
         return ids
     }
@@ -74,6 +71,15 @@ struct DocumentFailure {
         -> String
     {
         prefix(direction, in: collection, remote: remote) + id
+    }
+
+    /// The number of the collection and the document's ID, of a key without the prefix of all collections; nil if it is none.
+    static func place(_ key: String) -> (collection: Int64, documentID: String)? {
+        let bytes = key.utf8
+        guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")),
+            let number = Int64(key[..<slash])
+        else { return nil }
+        return (number, String(key[bytes.index(after: slash)...]))
     }
 
     init?(_ json: JSONText) {

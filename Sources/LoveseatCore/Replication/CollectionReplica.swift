@@ -9,6 +9,7 @@ package final class CollectionReplica: Replica {
     let source: DatabaseReplicas
     let store: DocumentStore
     let collection: CollectionHandle
+    let index: Int
     /// The ID of the active side's checkpoint; empty on the passive side.
     private let checkpointID: String
     /// See ``DatabaseReplicas/remote``.
@@ -28,6 +29,7 @@ package final class CollectionReplica: Replica {
 
     init(_ index: Int, of source: DatabaseReplicas) {
         self.source = source
+        self.index = index
         (store, remote, access) = (source.store, source.remote, source.access)
         collection = source.collections[index]
         checkpointID = remote == nil ? "" : source.checkpointIDs[index]
@@ -43,38 +45,30 @@ package final class CollectionReplica: Replica {
     package func checkpoint() throws(LoveseatError) -> StoredCheckpoint {
         try source.asking {
             var stored = StoredCheckpoint()
-            guard let remote else { return stored }
-            let id = checkpointID
-            return try store.readRows { view in
-                let marks = try view.marks(of: remote, in: collection)
-                let found = try view.localCheckpointAndUser(id)
-                if marks != nil || found != nil { ledger.foundOlder() }
-                if let marks {
-                    stored.marks =
-                        marks.checkpoint == id
-                        ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
-                }
-                stored.body =
-                    found?.userChanges == source.userChanges
-                    ? found?.body : found?.body.withoutPulls
-                let removals = RemovalCount(
-                    counted: try view.localCheckpoint(removalsKey(remote)).map(\.number),
-                    covered: try view.localCheckpoint(coveredKey).map(\.number)
-                )
-                ledger.found(removals)
-                (stored.wasTakenFrom, stored.wasTakenFromSince) = (removals.hasAny, removals.isUncovered)
-                return stored
+            if remote == nil { return stored }
+            let earlier = try source.earlierSessions(index)
+            if earlier.marks != nil || earlier.checkpoint != nil { ledger.foundOlder() }
+            if let marks = earlier.marks {
+                stored.marks =
+                    marks.checkpoint == checkpointID
+                    ? .ours(isCovered: marks.isCovered) : .others(isCovered: marks.isCovered)
             }
+            let found = earlier.checkpoint
+            stored.body =
+                found?.userChanges == source.userChanges ? found?.body : found?.body.withoutPulls
+            ledger.found(earlier.removals)
+            (stored.wasTakenFrom, stored.wasTakenFromSince) = (
+                earlier.removals.hasAny, earlier.removals.isUncovered
+            )
+            return stored
         }
     }
 
-    /// The key of the number of times that a peer took documents of a collection away. Only one replication is told of that, and the state
-    /// of the others becomes outdated, too. The collection is identified by its name, as for the peer and for checkpoints, so the count
-    /// continues if it is created anew.
-    private func removalsKey(_ remote: Int) -> String { "taken/\(remote)/\(collection.name.fullName)" }
+    private func removalsKey(_ remote: Int) -> String {
+        EarlierSessions.removalsKey(of: collection.name, remote: remote)
+    }
 
-    /// The key of the number of those that came before a checkpoint was sent to the peer.
-    private var coveredKey: String { "taken/\(checkpointID)" }
+    private var coveredKey: String { EarlierSessions.coveredKey(checkpointID) }
 
     /// Records, with the purge, that the peer takes documents away. `purges`: whether any of them was here.
     func noteRemovals(purges: Bool, _ transaction: StoreWriteTransaction) throws {
@@ -194,9 +188,9 @@ package final class CollectionReplica: Replica {
 
 extension JSONText {
     /// A note of a number.
-    fileprivate init(number: Int) { self.init(canonical: ["number": JSONValue(number)]) }
+    init(number: Int) { self.init(canonical: ["number": JSONValue(number)]) }
 
-    fileprivate var number: Int { JSONElement(self)["number"]?.int ?? 0 }
+    var number: Int { JSONElement(self)["number"]?.int ?? 0 }
 
     /// A checkpoint without its pull: this user may not have the documents that another user pulled.
     fileprivate var withoutPulls: JSONText {

@@ -19,8 +19,8 @@ package final class DatabaseReplicas: ReplicaSource {
     var writers: [BlobHandle: (digest: BlobDigest, writer: BlobWriter)] = [:]
     var shared: SharedBlobs
     var recent = RecentRecords()
-    /// The collections with conflicts when the connection began, by their numbers; nil before that was asked.
-    private var inConflict: Set<Int64>?
+    private var earlier = ReadAhead<EarlierSessions>()
+    private var unpulled = ReadAhead<[String]>()
     package let nowMilliseconds: () -> Int64
 
     /// Creates the replicas of an active side.
@@ -77,14 +77,16 @@ package final class DatabaseReplicas: ReplicaSource {
         }
         collections = handles.compactMap { $0 }
         return try asking {
-            try zip(handles, ids).map { handle, id in
-                guard handle != nil else { return BoundCollection(exists: false) }
-                let checkpoint = try store.readRows { try $0.peerCheckpoint(id) }
-                return BoundCollection(
-                    exists: true,
-                    revision: checkpoint?.revision ?? 0,
-                    checkpoint: checkpoint?.body
-                )
+            try store.readSettings { view in
+                try zip(handles, ids).map { handle, id in
+                    guard handle != nil else { return BoundCollection(exists: false) }
+                    let checkpoint = try view.peerCheckpoint(id)
+                    return BoundCollection(
+                        exists: true,
+                        revision: checkpoint?.revision ?? 0,
+                        checkpoint: checkpoint?.body
+                    )
+                }
             }
         }
     }
@@ -104,12 +106,33 @@ package final class DatabaseReplicas: ReplicaSource {
         }
     }
 
-    /// Whether a collection may have documents in conflict. Of many collections most have none, which one look at all of them shows.
-    func mayHaveConflicts(_ collection: CollectionHandle) throws -> Bool {
-        if collections.count <= 1 { return true }
-        let numbers =
-            try inConflict ?? store.readManyRows { try $0.numbers(of: collections, with: .conflict) }
-        inConflict = numbers
-        return numbers.contains(collection.number)
+    /// The state that earlier sessions have left about the collection at a position.
+    func earlierSessions(_ index: Int) throws -> EarlierSessions {
+        guard let remote else { return EarlierSessions() }
+        return try earlier.answer(index, of: collections.count) { indices in
+            try store.readSettings { view in
+                try EarlierSessions.read(
+                    view,
+                    indices.map { collections[$0] },
+                    checkpointIDs: indices.map { checkpointIDs[$0] },
+                    remote: remote
+                )
+            }
+        } ?? EarlierSessions()
+    }
+
+    /// The documents of a collection that could not be stored when they were pulled, in order.
+    func failures(_ index: Int) throws -> [String] {
+        guard let remote else { return [] }
+        return try unpulled.answer(index, of: collections.count) { indices in
+            let prefix =
+                indices.count == 1
+                ? DocumentFailure.prefix(.pull, in: collections[indices[0]], remote: remote)
+                : DocumentFailure.prefix(.pull, remote: remote)
+            let keys = try store.readSettings { try $0.localCheckpoints(prefix: prefix) }.keys.map(\.text)
+            if indices.count == 1 { return [keys.sorted()] }
+            let ids = Dictionary(grouping: keys.compactMap(DocumentFailure.place)) { $0.collection }
+            return indices.map { (ids[collections[$0].number] ?? []).map(\.documentID).sorted() }
+        } ?? []
     }
 }

@@ -25,19 +25,10 @@ struct ReplicationSetup {
     ///
     /// - Throws: `notOpen` if the database is closed or a collection deleted; an error of the disk.
     init(_ config: ReplicatorConfiguration, registersPeer: Bool = true) throws(LoveseatError) {
-        guard let database = config.collections.first?.collection.database,
-            let endpoint = config.target as? any PeerEndpoint
-        else {
-            throw LoveseatError(
-                .invalidParameter,
-                "the configuration has no collections, or an endpoint that cannot be used"
-            )
-        }
-        let store = try database.store
+        let (store, endpoint, remoteName) = try Self.peer(of: config)
         for entry in config.collections { _ = try entry.collection.openStore() }
-        let remoteName = try Self.recordedName(of: endpoint.remoteName, store)
         let (known, uuid) = try DocumentStore.wrapping {
-            try store.readRows { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
+            try store.readSettings { (try $0.knownRemote(remoteName), try $0.info("private_uuid") ?? "") }
         }
         let remote = try DocumentStore.wrapping {
             try known?.number
@@ -76,9 +67,39 @@ struct ReplicationSetup {
         }
     }
 
+    /// The database, the endpoint, and the name under which the peer is recorded.
+    private static func peer(of config: ReplicatorConfiguration) throws(LoveseatError) -> (
+        store: DocumentStore, endpoint: any PeerEndpoint, name: String
+    ) {
+        guard let database = config.collections.first?.collection.database,
+            let endpoint = config.target as? any PeerEndpoint
+        else {
+            throw LoveseatError(
+                .invalidParameter,
+                "the configuration has no collections, or an endpoint that cannot be used"
+            )
+        }
+        let store = try database.store
+        return (store, endpoint, try recordedName(of: endpoint.remoteName, store))
+    }
+
+    /// The notes about the peer whose keys begin with a prefix, by the rest of the key. `prefix`: returns the prefix for the peer's number.
+    static func notes(_ config: ReplicatorConfiguration, prefix: (_ remote: Int) -> String)
+        throws(LoveseatError) -> DocumentMap<JSONText>
+    {
+        let (store, _, name) = try peer(of: config)
+        return try DocumentStore.wrapping {
+            try store.readSettings { view in
+                // A peer that was never connected has no number.
+                guard let known = try view.knownRemote(name) else { return [:] }
+                return try view.localCheckpoints(prefix: prefix(known.number))
+            }
+        }
+    }
+
     private static func recordedName(of name: String, _ store: DocumentStore) throws(LoveseatError) -> String
     {
-        try DocumentStore.wrapping { try store.readRows { try $0.info(nameKey + name) } ?? name }
+        try DocumentStore.wrapping { try store.readSettings { try $0.info(nameKey + name) } ?? name }
     }
 
     /// Records the name under which a peer is known from now on.

@@ -16,7 +16,7 @@ extension Replicator {
             acceptsParentDomain: config.acceptParentDomainCookie,
             load: { [weak self] in
                 // If the stored cookies cannot be read, the server asks for credentials again.
-                let kept = (try? store.readRows { try $0.info(Self.key) }).flatMap { $0 }
+                let kept = (try? store.readSettings { try $0.info(Self.key) }).flatMap { $0 }
                 var jar = kept.flatMap { try? JSONText(Array($0.utf8)) }.map { CookieJar($0) } ?? CookieJar()
                 let now = Int64(Date().timeIntervalSince1970)
                 for cookie in self?.state.withLock({ $0.cookies.cookies }) ?? [] { jar.add(cookie, now: now) }

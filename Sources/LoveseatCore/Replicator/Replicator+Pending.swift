@@ -43,14 +43,10 @@ extension Replicator {
 extension Replicator {
     /// The number of documents of all collections that the peer refuses (``refusedDocuments(collection:)``).
     package func refusedDocumentCount() throws(LoveseatError) -> Int {
-        let setup = try ReplicationSetup(config, registersPeer: false)
-        let prefix = DocumentFailure.prefix(.push, remote: setup.remote)
+        let notes = try ReplicationSetup.notes(config) { DocumentFailure.prefix(.push, remote: $0) }
         // Nearly always there is none.
-        let keys = try DocumentStore.wrapping {
-            try setup.store.readRows { try $0.localCheckpoints(prefix: prefix) }.keys
-        }
-        guard !keys.isEmpty else { return 0 }
-        let numbers = Set(keys.compactMap { $0.text.split(separator: "/").first.flatMap { Int64($0) } })
+        if notes.isEmpty { return 0 }
+        let numbers = Set(notes.keys.compactMap { DocumentFailure.place($0.text)?.collection })
         var count = 0
         for entry in config.collections where numbers.contains(entry.collection.handle.number) {
             let pending = try PendingDocuments(config, entry)
@@ -108,7 +104,7 @@ struct PendingDocuments {
 
     func known(_ view: StoreReadTransaction) throws -> Known {
         let id = setup.checkpointIDs[0]
-        let marks = try view.marks(of: setup.remote, in: handle)
+        let marks = try view.marks(of: setup.remote)[handle.number]
         return Known(
             completed: try view.localCheckpoint(id).map { Checkpoint(JSONElement($0)).completed }
                 ?? SequenceSet([0...0]),

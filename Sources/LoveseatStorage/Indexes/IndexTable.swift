@@ -31,7 +31,7 @@ package struct IndexTable: WrittenTable {
     }
 }
 
-extension DocumentStore.Catalog {
+extension StoreCatalog {
     /// A collection with its indexes, for the compiler of queries.
     func queryCollection(_ collection: CollectionHandle) -> QueryCollection {
         let indexes = indexes[collection.number] ?? []

@@ -5,11 +5,11 @@ package import LoveseatModel
 /// A snapshot of the database. It can be used only inside the closure that it is passed to.
 package class StoreReadTransaction {
     let database: Database
-    package fileprivate(set) var catalogView: DocumentStore.Catalog
+    package fileprivate(set) var catalogView: StoreCatalog
     /// Ends the transaction if its task is cancelled; nil if it cannot be cancelled.
     var interruption: ReadInterruption?
 
-    init(database: Database, catalog: DocumentStore.Catalog) {
+    init(database: Database, catalog: StoreCatalog) {
         self.database = database
         catalogView = catalog
     }
@@ -179,7 +179,7 @@ package class StoreReadTransaction {
     }
 
     /// A property that few documents have.
-    package enum Rarity: String, Sendable {
+    package enum Rarity: String, CaseIterable, Sendable {
         /// A conflict that was not resolved yet.
         case conflict = "flags & 16"
         case expiration = "expires IS NOT NULL"
@@ -259,7 +259,7 @@ extension DocumentRecord {
 
 extension StoreReadTransaction {
     /// Lets a write transaction keep the collections that it created.
-    func replaceCatalog(_ change: (inout DocumentStore.Catalog) throws -> Void) rethrows {
+    func replaceCatalog(_ change: (inout StoreCatalog) throws -> Void) rethrows {
         try change(&catalogView)
     }
 }

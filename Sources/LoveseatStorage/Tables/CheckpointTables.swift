@@ -7,26 +7,29 @@ extension StoreReadTransaction {
 
     /// A checkpoint, and how often the remote's user had changed when it was saved.
     package func localCheckpointAndUser(_ id: String) throws -> (body: JSONText, userChanges: Int)? {
-        try Row.fetchOne(
-            database.cachedStatement(sql: "SELECT body, user_changes FROM local_checkpoints WHERE id = ?"),
-            arguments: [id]
+        let row = try RawStatement(
+            "SELECT body, user_changes FROM local_checkpoints WHERE id = ?1",
+            in: database
         )
-        .map { (JSONText(trusted: Array(($0["body"] as String).utf8)), $0["user_changes"]) }
+        row.bind(1, id)
+        defer { row.reset() }
+        guard try row.step() else { return nil }
+        return (JSONText(trusted: row.bytes(0)), Int(row.int(1)))
     }
 
     /// The entries whose IDs begin with a text that ends in a slash, by the rest of the ID.
     package func localCheckpoints(prefix: String) throws -> DocumentMap<JSONText> {
         // A zero follows the slash in ASCII.
-        let rows = try Row.fetchAll(
-            database.cachedStatement(
-                sql: "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND id < ?2"
-            ),
-            arguments: [prefix, prefix.dropLast() + "0"]
+        let rows = try RawStatement(
+            "SELECT id, body FROM local_checkpoints WHERE id >= ?1 AND id < ?2",
+            in: database
         )
+        rows.bind(1, prefix)
+        rows.bind(2, prefix.dropLast() + "0")
+        defer { rows.reset() }
         var found: DocumentMap<JSONText> = [:]
-        for row in rows {
-            let (id, body): (String, String) = (try row.stored("id"), try row.stored("body"))
-            found[ExactText(id.dropping(prefix))] = JSONText(trusted: Array(body.utf8))
+        while try rows.step() {
+            found[ExactText(rows.string(0).dropping(prefix))] = JSONText(trusted: rows.bytes(1))
         }
         return found
     }
@@ -40,25 +43,26 @@ extension StoreReadTransaction {
         .map { KnownRemote(number: $0["number"], user: $0["user"], userChanges: $0["user_changes"]) }
     }
 
-    /// The session that last marked documents as known to a remote, and whether a checkpoint covers its marks; nil if there is none.
-    package func marks(of remote: Int, in collection: CollectionHandle) throws -> (
-        checkpoint: String, isCovered: Bool
-    )? {
-        try Row.fetchOne(
-            database.cachedStatement(
-                sql: "SELECT checkpoint, covered FROM marks WHERE remote = ? AND collection = ?"
-            ),
-            arguments: [remote, collection.number]
+    /// The sessions that last marked documents of each collection, by its number, as known to a remote, and whether a checkpoint covers their
+    /// marks.
+    package func marks(of remote: Int) throws -> [Int64: (checkpoint: String, isCovered: Bool)] {
+        let rows = try RawStatement(
+            "SELECT collection, checkpoint, covered FROM marks WHERE remote = ?1",
+            in: database
         )
-        .map { ($0["checkpoint"], $0["covered"]) }
+        rows.bind(1, Int64(remote))
+        defer { rows.reset() }
+        var marks: [Int64: (checkpoint: String, isCovered: Bool)] = [:]
+        while try rows.step() { marks[rows.int(0)] = (rows.string(1), rows.int(2) != 0) }
+        return marks
     }
 
     package func peerCheckpoint(_ id: String) throws -> (revision: Int, body: JSONText)? {
-        try Row.fetchOne(
-            database.cachedStatement(sql: "SELECT revision, body FROM peer_checkpoints WHERE id = ?"),
-            arguments: [id]
-        )
-        .map { ($0["revision"], JSONText(trusted: Array(($0["body"] as String).utf8))) }
+        let row = try RawStatement("SELECT revision, body FROM peer_checkpoints WHERE id = ?1", in: database)
+        row.bind(1, id)
+        defer { row.reset() }
+        guard try row.step() else { return nil }
+        return (Int(row.int(0)), JSONText(trusted: row.bytes(1)))
     }
 
     /// The local documents of CouchDB's wire whose IDs begin with a text, in order.

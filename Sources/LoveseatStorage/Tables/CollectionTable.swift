@@ -5,8 +5,8 @@ import LoveseatModel
 enum CollectionTable {
     static let revisionLimitKey = "revision_limit"
 
-    static func load(_ db: Database) throws -> DocumentStore.Catalog {
-        var catalog = DocumentStore.Catalog()
+    static func load(_ db: Database) throws -> StoreCatalog {
+        var catalog = StoreCatalog()
         catalog.schemaVersion = try schemaVersion(db)
         catalog.remembersPurges = try PurgeTable.remembersAny(db)
         catalog.marks = try MarkTable.load(db)
@@ -38,33 +38,41 @@ enum CollectionTable {
             catalog.collections[name] = handle
             catalog.lastSequence[number] = UInt64(clamping: try row.stored("last_sequence") as Int64)
         }
-        // A purge records the last sequence; other writes leave it to the rows.
-        for content in try contents(of: Array(catalog.collections.values), db) {
-            let sequence = UInt64(clamping: content.sequence)
-            catalog.lastSequence[content.number] = max(catalog.lastSequence[content.number] ?? 0, sequence)
-            if content.expires { catalog.expiringAtOpening.insert(content.number) }
+        // A purge and a closing record the last sequence; other writes leave it to the rows.
+        if let note = try ClosingNote(db) {
+            catalog.having = note.having
+        } else {
+            try addContents(to: &catalog, db)
         }
         catalog.indexes = try IndexTable.load(db, of: catalog.collections.values)
         return catalog
     }
 
-    /// The sequences of the last rows of collections, and whether any of their documents expires. Statements for each of many collections
-    /// would take longer to prepare.
-    private static func contents(of collections: [CollectionHandle], _ db: Database) throws
-        -> [(number: Int64, sequence: Int64, expires: Bool)]
-    {
+    /// Reads the sequences of the last rows of all collections, and which rare properties their documents have. Statements for each of many
+    /// collections would take longer to prepare.
+    private static func addContents(to catalog: inout StoreCatalog, _ db: Database) throws {
+        let collections = Array(catalog.collections.values)
         let count = StoreReadTransaction.collectionsAtOnce
-        return try stride(from: 0, to: collections.count, by: count).flatMap { start in
+        let rarities = StoreReadTransaction.Rarity.allCases
+        for start in stride(from: 0, to: collections.count, by: count) {
             let part = collections[start..<min(start + count, collections.count)]
             let sql = part.map { collection in
-                let expires =
-                    "EXISTS (SELECT 1 FROM \"\(collection.table)\" WHERE \(StoreReadTransaction.Rarity.expiration.rawValue))"
-                return "SELECT \(collection.number), max(sequence), \(expires) FROM \"\(collection.table)\""
+                let questions = rarities.map {
+                    ", EXISTS (SELECT 1 FROM \"\(collection.table)\" WHERE \($0.rawValue))"
+                }
+                return """
+                    SELECT \(collection.number), max(sequence)\(questions.joined()) FROM "\(collection.table)"
+                    """
             }
             let rows = try Row.fetchCursor(db, sql: sql.joined(separator: " UNION ALL "))
-            var found: [(number: Int64, sequence: Int64, expires: Bool)] = []
-            while let row = try rows.next() { found.append((row[0], row[1] ?? 0, row[2])) }
-            return found
+            while let row = try rows.next() {
+                let (number, sequence): (Int64, Int64?) = (row[0], row[1])
+                let last = catalog.lastSequence[number] ?? 0
+                catalog.lastSequence[number] = max(last, UInt64(clamping: sequence ?? 0))
+                for (index, rarity) in rarities.enumerated() where row[index + 2] {
+                    catalog.having[rarity, default: []].insert(number)
+                }
+            }
         }
     }
 
@@ -105,7 +113,7 @@ enum CollectionTable {
         return isFree ? plain : "\(number) \(plain)"
     }
 
-    static func create(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws
+    static func create(_ name: CollectionName, in db: Database, catalog: inout StoreCatalog) throws
         -> CollectionHandle
     {
         if let existing = catalog.collections[name] { return existing }
@@ -145,7 +153,7 @@ enum CollectionTable {
         return handle
     }
 
-    static func delete(_ name: CollectionName, in db: Database, catalog: inout DocumentStore.Catalog) throws {
+    static func delete(_ name: CollectionName, in db: Database, catalog: inout StoreCatalog) throws {
         // The collection may not exist, or another call may have deleted it.
         guard let handle = catalog.collections.removeValue(forKey: name) else { return }
         let last = Int64(clamping: catalog.lastSequence.removeValue(forKey: handle.number) ?? 0)

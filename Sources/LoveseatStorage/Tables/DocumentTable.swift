@@ -30,6 +30,7 @@ struct DocumentTable: WrittenTable {
             return nil
         }
         if flags.contains(.deleted) { transaction.withTombstones.insert(collection.number) }
+        if flags.contains(.hasConflicts) { transaction.noteRarity(.conflict, in: collection) }
         transaction.recordChange(of: id, in: collection)
         return sequence
     }
@@ -98,6 +99,7 @@ struct DocumentTable: WrittenTable {
         try statement.run()
         try transaction.ancestorTable.keep(of: tree, record.id, current: current.id, in: collection)
         try transaction.replacedTable.keep(of: record, by: tree, in: collection)
+        if parts.flags.contains(.hasConflicts) { transaction.noteRarity(.conflict, in: collection) }
         if parts.flags.contains(.deleted), sequence != record.sequence {
             transaction.withTombstones.insert(collection.number)
         }

@@ -12,7 +12,7 @@ enum SequenceReserve {
     /// The minimum left when a transaction begins.
     private static let margin: UInt64 = 1 << 20
 
-    private static let key = "reserved_sequence"
+    static let key = "reserved_sequence"
 
     /// The number reserved by a process that did not close the database; 0 for none.
     static func left(_ db: Database) throws -> UInt64 {
@@ -23,7 +23,7 @@ enum SequenceReserve {
     /// Reserves more sequences, if there are few left. Must be called outside of transactions.
     ///
     /// `syncsFully`: whether every commit reaches the disk anyway.
-    static func extend(_ catalog: inout DocumentStore.Catalog, in db: Database, syncsFully: Bool) throws {
+    static func extend(_ catalog: inout StoreCatalog, in db: Database, syncsFully: Bool) throws {
         let highest = max(catalog.highestSequence, catalog.firstFree)
         if highest + margin <= catalog.reserved { return }
         let (limit, overflows) = highest.addingReportingOverflow(block)
@@ -39,7 +39,16 @@ enum SequenceReserve {
     }
 
     /// Called when everything was written: the next process continues where this one ended.
-    static func release(_ db: Database) throws {
-        try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [key])
+    static func release(in db: Database, _ catalog: StoreCatalog) throws {
+        // Nothing was written since the last closing.
+        if try ClosingNote(db) != nil { return }
+        guard catalog.firstFree == 0 else {
+            // After a crash the last sequences are those that may have been used. The next opening reads those that were.
+            return try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [key])
+        }
+        try db.inTransaction {
+            try ClosingNote.save(catalog, db)
+            return .commit
+        }
     }
 }

@@ -7,7 +7,7 @@ protocol WrittenTable {
 
 extension WrittenTable {
     var database: Database { transaction.database }
-    var catalog: DocumentStore.Catalog { transaction.catalog }
+    var catalog: StoreCatalog { transaction.catalog }
 
     /// Removes a document's rows from a table beside its own.
     func remove(_ id: String, from table: StaticString, in collection: CollectionHandle) throws {

@@ -295,7 +295,7 @@ extension DocumentStore {
     }
 
     /// Returns the collections of a snapshot. This is the first statement of a transaction, so it creates the snapshot.
-    private func catalogSeen(by db: Database) throws -> Catalog {
+    private func catalogSeen(by db: Database) throws -> StoreCatalog {
         let version = try CollectionTable.schemaVersion(db)
         let latest = catalog.withLock { $0 }
         if latest.schemaVersion == version {
@@ -315,8 +315,21 @@ extension DocumentStore {
     ///
     /// The app's code never runs in the closure.
     package func readRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
-        try sqlite.rows.unsafeReentrantRead { db in
+        try sqlite.rows.use().unsafeReentrantRead { db in
             try sqlite.keptRead.begin(db)
+            let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
+            return try Self.explaining { try body(view) }
+        }
+    }
+
+    /// Reads a few rows of the tables that all collections share, as ``readRows(_:)`` does. The connection for single rows is not opened for
+    /// them while nobody uses the one that writes.
+    package func readSettings<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
+        guard sqlite.rows.used == nil, gates.write.tryEnter() else { return try readRows(body) }
+        defer { gates.write.leave() }
+        let isIdle = failedRollback.withLock { $0 == nil }
+        guard isIdle else { return try readRows(body) }
+        return try sqlite.writer.unsafeReentrantWrite { db in
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })
             return try Self.explaining { try body(view) }
         }
@@ -324,7 +337,7 @@ extension DocumentStore {
 
     /// Reads many rows as ``readRows(_:)`` does, all as of now: the file is locked once instead of for each row.
     package func readManyRows<T>(_ body: (StoreReadTransaction) throws -> T) throws -> T {
-        try sqlite.rows.unsafeReentrantRead { db in
+        try sqlite.rows.use().unsafeReentrantRead { db in
             // A write would wait for the end of the kept transaction, and this may take longer.
             sqlite.keptRead.end(db)
             let view = StoreReadTransaction(database: db, catalog: catalog.withLock { $0 })

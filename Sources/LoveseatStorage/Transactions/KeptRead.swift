@@ -7,13 +7,13 @@ import Synchronization
 /// A write ends it before it begins, because a snapshot that stays would keep the write-ahead log from being emptied. Nothing can change
 /// in between, since this process is the only one that writes.
 final class KeptRead: Sendable {
-    private let rows: DatabaseQueue
+    private let rows: RowsConnection
     private let isOpen = Atomic<Bool>(false)
     private let writers = Atomic<Int>(0)
     private let isAllowed: Bool
 
     /// `isOnlyWriter`: whether no other process and no other connection of `rows` writes.
-    init(_ rows: DatabaseQueue, isOnlyWriter: Bool) {
+    init(_ rows: RowsConnection, isOnlyWriter: Bool) {
         self.rows = rows
         #if canImport(Darwin)
         // A suspended app that has a file of its group locked is killed.
@@ -50,7 +50,7 @@ final class KeptRead: Sendable {
         guard isAllowed else { return try body() }
         writers.add(1, ordering: .sequentiallyConsistent)
         defer { writers.subtract(1, ordering: .sequentiallyConsistent) }
-        if isOpen.load(ordering: .sequentiallyConsistent) { rows.unsafeReentrantRead { end($0) } }
+        if isOpen.load(ordering: .sequentiallyConsistent) { rows.used?.unsafeReentrantRead { end($0) } }
         return try body()
     }
 }

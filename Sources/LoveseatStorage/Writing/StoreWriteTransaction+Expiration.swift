@@ -28,6 +28,7 @@ extension StoreWriteTransaction {
         )
         statement.bind(1, id)
         statement.bind(2, time)
+        if time != nil { noteRarity(.expiration, in: collection) }
         return try statement.run() > 0
     }
 }

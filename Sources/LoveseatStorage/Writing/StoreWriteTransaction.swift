@@ -28,7 +28,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// The error of the disk after which nothing can be committed.
     private var failure: DatabaseError?
 
-    var catalog: DocumentStore.Catalog { catalogView }
+    var catalog: StoreCatalog { catalogView }
 
     var documentTable: DocumentTable { DocumentTable(transaction: self) }
     var ancestorTable: AncestorTable { AncestorTable(transaction: self) }
@@ -43,7 +43,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     init(
         database: Database,
         blobs: BlobFiles,
-        catalog: DocumentStore.Catalog,
+        catalog: StoreCatalog,
         options: DocumentStore.Options,
         retention: TreePolicy
     ) {
@@ -122,6 +122,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             $0.highestSequence = max($0.highestSequence, last + 1)
         }
         return last + 1
+    }
+
+    /// Notes that a document of a collection has a rare property.
+    func noteRarity(_ rarity: Rarity, in collection: CollectionHandle) {
+        if catalogView.having[rarity]?.contains(collection.number) == true { return }
+        replaceCatalog { _ = $0.having[rarity, default: []].insert(collection.number) }
     }
 
     func recordChange(of id: String, in collection: CollectionHandle) {
