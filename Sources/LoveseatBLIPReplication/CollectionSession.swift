@@ -65,6 +65,20 @@ struct CollectionSession {
         )
     }
 
+    /// Whether anything is on its way, or waits for the app. `pulls`: whether the session pulls from its peer.
+    mutating func isBusy(pulls: Bool) -> Bool {
+        if !resolving.isEmpty || !fetching.isEmpty || !pull.isQuiet || push?.isCaughtUp == false {
+            return true
+        }
+        return pulls && !pull.isCaughtUp
+    }
+
+    /// Whether the checkpoint is being saved, or says less than it could.
+    mutating func needsCheckpoint(pulls: Bool) -> Bool {
+        guard let checkpoint else { return false }
+        return checkpoint.isSaving || checkpoint.needsSave(progress(pulls: pulls))
+    }
+
     /// Whether the changes of both sides were compared.
     mutating func isCompared(pulls: Bool) -> Bool {
         (!pulls || pull.isCaughtUp) && push?.feed.hasMore != true

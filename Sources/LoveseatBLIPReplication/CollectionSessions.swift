@@ -82,6 +82,14 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
         touched.removeAll(keepingCapacity: true)
     }
 
+    /// Why one of the touched collections cannot go on.
+    var failure: LoveseatError? {
+        for index in touched {
+            if let failure = items[index].pull.failure ?? items[index].push?.failure { return failure }
+        }
+        return nil
+    }
+
     /// Whether a collection was busy at the end of the last event, or has changed since.
     func mayBeBusy(_ index: Int) -> Bool {
         accounts[index].isTouched || accounts[index].counts.busy > 0

@@ -16,9 +16,9 @@ extension ReplicationSession {
             )
         }
         if !plan.isContinuous { startListening() }
-        isMobile2 = negotiated == .mobile2
+        form.isMobile2 = negotiated == .mobile2
         // The form of 2.x is understood by every peer; it has no collections.
-        hasCollections = !isSoleDefault
+        form.addressing = isSoleDefault ? .defaultOnly : .positions
         let replicas = makeReplicas(plan.collections.count)
         let sessions = zip(plan.collections, replicas).enumerated().map { index, bound in
             let (binding, replica) = bound
@@ -29,8 +29,8 @@ extension ReplicationSession {
                 repairs: tuning.checkpointRepairs,
                 plan
             )
-            checkpoint.wireIndex = wireIndex(index)
-            let pull = makePull(replica, index, since: nil)
+            checkpoint.wireIndex = form.wireIndex(index)
+            let pull = PullSession(replica, PullSetup(plan, collection: index, form, tuning), form)
             return CollectionSession(name: binding.name, replica: replica, checkpoint: checkpoint, pull: pull)
         }
         begin(sessions)
@@ -40,7 +40,7 @@ extension ReplicationSession {
             collections[index].checkpoint?.loaded(stored)
         }
         phase = .negotiating
-        if hasCollections == true {
+        if form.addressing == .positions {
             let request = GetCollectionsMessage(
                 plan.collections.map(\.name),
                 checkpoints: plan.collections.map(\.checkpointID)
@@ -95,24 +95,6 @@ extension ReplicationSession {
         startAll()
     }
 
-    private func makePull(_ replica: any Replica, _ index: Int, since: RemoteSequence?) -> PullSession {
-        var setup = PullSetup(
-            collection: index,
-            wireIndex: wireIndex(index),
-            isActive: true,
-            tuning: tuning
-        )
-        if let plan {
-            setup.autoPurges = plan.autoPurges
-            setup.isFiltered = plan.collections[index].filtersPull
-            setup.takesDeltas = plan.usesDeltas
-            setup.removesByBody = isMobile2
-        }
-        var pull = PullSession(replica, setup, since: since, peer: peerKind)
-        pull.incoming.resumesBlobs = peer.resumesBlobs
-        return pull
-    }
-
     private mutating func startAll() {
         guard let plan else { return impossible("a passive side starts by itself") }
         phase = .running
@@ -121,48 +103,35 @@ extension ReplicationSession {
                 impossible("an active side has no checkpoint of collection \(index)")
                 continue
             }
-            let (replica, wireIndex) = (collections[index].replica, checkpoint.wireIndex)
+            let replica = collections[index].replica
             replica.believeMarks(checkpoint.trust)
             invariant(
                 collections[index].pull.isQuiet,
                 "collection \(index) has received something before its pull began"
             )
-            collections[index].pull = makePull(replica, index, since: checkpoint.start.remote)
+            collections[index].pull = PullSession(
+                replica,
+                PullSetup(plan, collection: index, form, tuning),
+                since: checkpoint.start.remote,
+                form
+            )
             if plan.pulls {
                 collections[index].failedBefore = effects.ask { try replica.failures() } ?? []
-                let binding = plan.collections[index]
-                var request = SubChangesMessage()
-                request.collection = wireIndex
-                request.since = checkpoint.start.remote
-                request.isContinuous = plan.isContinuous
-                request.batch =
-                    peerKind == .loveseat ? tuning.changesAskedOfLoveseat : tuning.changesAskedFor
-                // Other peers leave out deletions that were made while the pull went on. If only the default collection is replicated, the
-                // peer's extensions are not known yet.
-                let needsNoTombstones = binding.isEmpty && request.since == nil
-                request.activeOnly = needsNoTombstones && peer.announcesLateDeletions
-                request.lateActiveOnly = needsNoTombstones && hasCollections == false
-                request.sendsReplacements = true
-                // Over the older protocol revoked documents are announced like any others (gateway.md 32).
-                request.wantsRevocations = !isMobile2
-                request.channels = binding.channels
-                request.documentIDs = binding.documentIDs.map { ListedIDs($0) }
-                request.extensions = extensions
+                let request = SubChangesMessage(
+                    plan,
+                    collection: index,
+                    since: checkpoint.start.remote,
+                    form,
+                    tuning
+                )
                 effects.append(.send(request.message, then: .subscribe(collection: index)))
             }
             if plan.pushes {
                 collections[index].push = PushSession(
                     replica,
-                    PushSetup(
-                        collection: index,
-                        wireIndex: wireIndex,
-                        mode: .proposing(pulls: plan.pulls),
-                        isContinuous: plan.isContinuous,
-                        sendsDeltas: plan.usesDeltas,
-                        tuning: tuning
-                    ),
+                    PushSetup(plan, collection: index, form, tuning),
                     start: checkpoint.start.completed,
-                    peer: PushTarget(peerKind, takesTreeBlobs: peer.takesTreeBlobs)
+                    peer: PushTarget(form)
                 )
             }
         }
@@ -239,7 +208,7 @@ extension ReplicationSession {
         // The app may be resolving a conflict of this document already.
         guard collections[index].resolving.insert(id) else { return }
         effects.append(
-            .resolve(ConflictNotice(collection: index, documentID: id, peer: peerKind))
+            .resolve(ConflictNotice(collection: index, documentID: id, peer: form.peerKind))
         )
     }
 }

@@ -5,18 +5,22 @@ extension ReplicationSession {
     /// The documents that are on their way in either direction, or wait for their turn. Lists at most `limit` of them. Reads at most about
     /// `unread` changes that the session has not read yet.
     package func pending(listing limit: Int, unread: Int) -> PendingTransfers {
-        var found = PendingTransfers()
-        for index in collections.indices { collections[index].addPending(to: &found, limit: limit) }
-        var left = unread
-        for index in collections.indices {
-            collections[index].addUnread(to: &found, limit: limit, reading: &left)
-        }
-        return found
+        collections.pending(listing: limit, unread: unread)
     }
 
     /// The name of a collection; nil before the peers agreed on them.
     func name(of index: Int) -> CollectionName? {
         collections.indices.contains(index) ? collections[index].name : nil
+    }
+}
+
+extension CollectionSessions {
+    fileprivate func pending(listing limit: Int, unread: Int) -> PendingTransfers {
+        var found = PendingTransfers()
+        for session in self { session.addPending(to: &found, limit: limit) }
+        var left = unread
+        for session in self { session.addUnread(to: &found, limit: limit, reading: &left) }
+        return found
     }
 }
 

@@ -7,38 +7,22 @@ extension ReplicationSession {
         collections[index].progress(pulls: plan?.pulls == true)
     }
 
-    private func isBusy(_ index: Int) -> Bool {
-        if !collections[index].resolving.isEmpty || !collections[index].fetching.isEmpty
-            || !collections[index].pull.isQuiet || collections[index].push?.isCaughtUp == false
-        {
-            return true
-        }
-        return plan?.pulls == true && !collections[index].pull.isCaughtUp
-    }
-
-    private var collectionFailure: LoveseatError? {
-        for index in collections.touched {
-            if let failure = collections[index].pull.failure ?? collections[index].push?.failure {
-                return failure
-            }
-        }
-        return nil
-    }
-
     /// Checks the collections that an event touched, and the totals: saves checkpoints, reports to the app, and ends the session if it is
     /// done.
     mutating func finishEvent() {
-        if let failure = effects.failure ?? collectionFailure { fail(failure) }
+        if let failure = effects.failure ?? collections.failure { fail(failure) }
         let (pulls, isContinuous) = (plan?.pulls == true, plan?.isContinuous == true)
         let mayFetch = phase == .running && pulls && plan?.isFetch == false
         let goesOn = phase == .running || phase == .stopping
         forTouched { session, index in
-            if goesOn, session.collections[index].mayHaveMoreToPush, !session.isBusy(index) {
+            if goesOn, session.collections[index].mayHaveMoreToPush,
+                !session.collections[index].isBusy(pulls: pulls)
+            {
                 session.collections[index].mayHaveMoreToPush = false
                 session.collections[index].push?.feed.hasMore = true
                 session.collections[index].pumpPush(&session.effects)
             }
-            if mayFetch, !session.isBusy(index) { session.fetchMissed(index) }
+            if mayFetch, !session.collections[index].isBusy(pulls: pulls) { session.fetchMissed(index) }
             if mayFetch, isContinuous, session.collections[index].needsRetry {
                 session.collections[index].planRetry(
                     index,
@@ -46,7 +30,11 @@ extension ReplicationSession {
                     &session.effects
                 )
             }
-            session.collections.count(index, isBusy: session.isBusy(index), pulls: pulls)
+            session.collections.count(
+                index,
+                isBusy: session.collections[index].isBusy(pulls: pulls),
+                pulls: pulls
+            )
         }
         if !goesOn { return }
         let busy = collections.total.busy > 0
@@ -63,7 +51,12 @@ extension ReplicationSession {
                 session.tuning,
                 &session.effects
             )
-            if isNow { session.collections.count(index, isUnsaved: session.needsCheckpoint(index)) }
+            if isNow {
+                session.collections.count(
+                    index,
+                    isUnsaved: session.collections[index].needsCheckpoint(pulls: pulls)
+                )
+            }
         }
         if let failure = effects.failure { return fail(failure) }
         let isUnsaved = isNow && collections.total.unsaved > 0
@@ -73,25 +66,34 @@ extension ReplicationSession {
         if let refusal { fail(refusal) } else { close(1000, "") }
     }
 
-    private func needsCheckpoint(_ index: Int) -> Bool {
-        guard let checkpoint = collections[index].checkpoint else { return false }
-        return checkpoint.isSaving || checkpoint.needsSave(currentCheckpoint(index))
-    }
-
-    /// Reports progress to the app. While busy, small steps are left out.
+    /// Reports progress to the app, if it is news.
     private mutating func report(isBusy: Bool) {
         var progress = collections.total.progress
         progress.isTotalKnown = phase == .running && collections.total.uncompared == 0
+        if let news = lastReport.update(progress, isBusy: isBusy, tuning) { effects.append(.report(news)) }
+    }
+}
+
+/// The progress of a session that was last reported to the app.
+struct ProgressReport: Sendable {
+    private var last: (isBusy: Bool, progress: ReplicationProgress)?
+
+    /// Returns what to report; nil if nothing changed. While the session is busy, small steps are left out.
+    mutating func update(_ progress: ReplicationProgress, isBusy: Bool, _ tuning: ReplicationTuning)
+        -> ReplicationReport?
+    {
+        var progress = progress
         if !isBusy { progress.completed = progress.total }
-        if let (wasBusy, last) = lastReport, wasBusy == isBusy {
+        if let last, last.isBusy == isBusy {
+            let before = last.progress
             let isSmall =
-                progress.documents &- last.documents < tuning.reportDocuments
-                && progress.completed &- last.completed < tuning.reportBytes
-                && progress.compared &- last.compared < tuning.reportCompared
-                && progress.isTotalKnown == last.isTotalKnown
-            if progress == last || (isBusy && isSmall) { return }
+                progress.documents &- before.documents < tuning.reportDocuments
+                && progress.completed &- before.completed < tuning.reportBytes
+                && progress.compared &- before.compared < tuning.reportCompared
+                && progress.isTotalKnown == before.isTotalKnown
+            if progress == before || (isBusy && isSmall) { return nil }
         }
-        lastReport = (isBusy, progress)
-        effects.append(.report(.activity(isBusy: isBusy, progress)))
+        last = (isBusy, progress)
+        return .activity(isBusy: isBusy, progress)
     }
 }

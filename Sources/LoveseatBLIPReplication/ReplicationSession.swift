@@ -30,17 +30,11 @@ package struct ReplicationSession {
     /// Unix time in seconds, for the `time` of checkpoints.
     package var now: Int64 = 0
 
-    /// The peer speaks the older form of the protocol.
-    var isMobile2 = false
-
-    // Passive side.
-    var hasCollections: Bool?
-    /// The peer's protocol extensions.
-    var peer = ProtocolExtensions.none
+    var form: ProtocolForm
     var blobReads = BlobReads()
-
+    var peerCheckpoints = PeerCheckpoints()
     var conduct = PeerConduct()
-    var lastReport: (isBusy: Bool, progress: ReplicationProgress)?
+    var lastReport = ProgressReport()
     private var hasFailed = false
     private var invariantPace = InvariantPace()
 
@@ -50,6 +44,7 @@ package struct ReplicationSession {
         tuning: ReplicationTuning = ReplicationTuning()
     ) {
         role = .active(plan)
+        form = ProtocolForm(extensions: ProtocolExtensions.all, isActive: true)
         self.source = source
         self.tuning = tuning
     }
@@ -60,6 +55,7 @@ package struct ReplicationSession {
         tuning: ReplicationTuning = ReplicationTuning()
     ) {
         role = .passive(plan)
+        form = ProtocolForm(extensions: plan.isPlain ? nil : ProtocolExtensions.all, isActive: false)
         self.source = source
         self.tuning = tuning
     }
@@ -69,12 +65,6 @@ package struct ReplicationSession {
         case .active(let plan): plan.usesDeltas
         case .passive(let plan): plan.usesDeltas
         }
-    }
-
-    /// The protocol extensions that this side names; nil for a side that uses none.
-    var extensions: String? {
-        if case .passive(let plan) = role, plan.isPlain { return nil }
-        return ProtocolExtensions.all
     }
 
     var plan: ActivePlan? { if case .active(let plan) = role { plan } else { nil } }
@@ -141,7 +131,15 @@ package struct ReplicationSession {
 
     /// A blob being sent has room for more.
     package mutating func wantsBody(_ number: UInt64) -> [ReplicationEffect] {
-        event { $0.supplyBlob(number) }
+        event { session in
+            session.blobReads.supply(
+                number,
+                for: session.form.peer,
+                from: session.collections,
+                session.tuning,
+                &session.effects
+            )
+        }
     }
 
     package mutating func timerFired(_ timer: ReplicationTimer) -> [ReplicationEffect] {
@@ -172,16 +170,8 @@ package struct ReplicationSession {
     private mutating func checkSilence() {
         guard phase != .over else { return impossible("a session that is over waits for its peer") }
         let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
-        guard conduct.hasHeard || isOurTurn else {
-            let seconds = tuning.silence / 1_000
-            return fail(
-                LoveseatError(
-                    .timeout,
-                    "the peer answers nothing: no message for more than \(seconds) seconds. Is it overloaded?"
-                )
-            )
-        }
-        startListening()
+        if conduct.hasHeard || isOurTurn { return startListening() }
+        fail(PeerConduct.isSilent(tuning))
     }
 
     /// Something was saved in a collection here.
@@ -220,19 +210,7 @@ package struct ReplicationSession {
                 session.collections[index].unlistedConflicts = nil
                 session.listConflicts(index, after: next)
             }
-            session.effects.append(
-                .report(
-                    .document(
-                        DocumentEvent(
-                            collection: index,
-                            documentID: documentID,
-                            isPush: false,
-                            isDeleted: false,
-                            error: error
-                        )
-                    )
-                )
-            )
+            session.effects.append(.report(.document(.pulled(documentID, in: index, error))))
             session.collections[index].push?.documentMoved(documentID, &session.effects)
             // A resolver's result belongs to this run, even if the run makes only one pass.
             session.collections[index].mayHaveMoreToPush = true
@@ -277,7 +255,7 @@ package struct ReplicationSession {
         if phase != .over {
             body(&self)
             goOn()
-            countViolations()
+            if let error = conduct.violation(in: effects, tuning) { fail(error) }
             finishEvent()
             if let failure = effects.failure {
                 // A session that ends for another reason still writes down the revisions that the peer has taken, which may fail.
@@ -296,9 +274,6 @@ package struct ReplicationSession {
         return replicas
     }
 
-    /// The number by which messages name a collection; nil if they name none.
-    func wireIndex(_ index: Int) -> Int? { hasCollections == true ? index : nil }
-
     /// The collections of a session that begins.
     mutating func begin(_ sessions: [CollectionSession]) {
         collections = CollectionSessions(sessions)
@@ -315,7 +290,7 @@ package struct ReplicationSession {
                 for document in moved { session.follow(document, index) }
             } while !moved.isEmpty
         }
-        beginBlobReads()
+        blobReads.begin(for: form.peer, from: collections, tuning, &effects)
     }
 
     /// Does something for every collection that the event touched, and those that are touched by that.
@@ -333,20 +308,6 @@ package struct ReplicationSession {
         case .stored(let id): collections[index].push?.documentMoved(id, &effects)
         case .inConflict(let id): resolve(index, id)
         case .takenAway(let id): collections[index].push?.documentRemoved(id)
-        }
-    }
-
-    /// A protocol violation is reported to the peer. A peer that keeps violating the protocol is disconnected.
-    private mutating func countViolations() {
-        for case .replyError(let error, _, _) in effects.queue where error.isViolation {
-            conduct.violations += 1
-            guard conduct.violations > tuning.violationsAccepted else { continue }
-            return fail(
-                LoveseatError(
-                    .remoteError,
-                    "the peer broke the protocol again and again, at last: \(error.text)"
-                )
-            )
         }
     }
 
@@ -390,7 +351,28 @@ struct PeerConduct: Sendable {
     /// Whether anything came since the silence timer was set.
     var hasHeard = false
     /// The messages that broke the protocol.
-    var violations = 0
-    /// The checkpoints that were saved.
-    var checkpoints: Set<ExactText> = []
+    private var violations = 0
+
+    /// The error that ends a session whose peer is silent.
+    static func isSilent(_ tuning: ReplicationTuning) -> LoveseatError {
+        LoveseatError(
+            .timeout,
+            "the peer answers nothing: no message for more than \(tuning.silence / 1_000) seconds. Is it overloaded?"
+        )
+    }
+
+    /// Counts the protocol violations that an event reports to the peer. A peer that keeps violating the protocol is disconnected.
+    ///
+    /// - Returns: The error that ends the session; nil if it goes on.
+    mutating func violation(in effects: SessionEffects, _ tuning: ReplicationTuning) -> LoveseatError? {
+        for case .replyError(let error, _, _) in effects.queue where error.isViolation {
+            violations += 1
+            guard violations > tuning.violationsAccepted else { continue }
+            return LoveseatError(
+                .remoteError,
+                "the peer broke the protocol again and again, at last: \(error.text)"
+            )
+        }
+        return nil
+    }
 }

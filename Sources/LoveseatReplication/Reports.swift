@@ -66,6 +66,42 @@ package struct DocumentEvent: Hashable, Sendable {
     }
 }
 
+extension DocumentEvent {
+    /// The outcome of a pull for a document.
+    package static func pulled(
+        _ id: String,
+        in collection: Int,
+        isDeleted: Bool = false,
+        isAccessRemoved: Bool = false,
+        _ error: LoveseatError?
+    ) -> DocumentEvent {
+        DocumentEvent(
+            collection: collection,
+            documentID: id,
+            isPush: false,
+            isDeleted: isDeleted,
+            isAccessRemoved: isAccessRemoved,
+            error: error
+        )
+    }
+
+    /// The outcome of a push for a document.
+    package static func pushed(
+        _ id: String,
+        in collection: Int,
+        isDeleted: Bool = false,
+        _ error: LoveseatError?
+    ) -> DocumentEvent {
+        DocumentEvent(
+            collection: collection,
+            documentID: id,
+            isPush: true,
+            isDeleted: isDeleted,
+            error: error
+        )
+    }
+}
+
 /// How much of a blob was transferred.
 package struct BlobEvent: Hashable, Sendable {
     package var collection: Int

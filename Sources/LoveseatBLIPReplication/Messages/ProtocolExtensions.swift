@@ -64,23 +64,14 @@ extension ReplicationSession {
     }
 
     mutating func noteExtensions(_ text: String?) {
-        // A peer may name no extensions, or the same again. A plain side ignores them.
-        guard self.extensions != nil, let extensions = ProtocolExtensions(text), extensions != peer else {
-            return
-        }
-        peer = extensions
-        let kind = peerKind
+        // A peer may name no extensions, or the same again.
+        guard form.note(text) else { return }
+        let (peer, kind) = (form.peer, form.peerKind)
         for index in collections.indices {
-            collections[index].pull.incoming.resumesBlobs = extensions.resumesBlobs
+            collections[index].pull.incoming.resumesBlobs = peer.resumesBlobs
             collections[index].pull.peer = kind
             collections[index].push?.peer.kind = kind
-            collections[index].push?.peer.takesTreeBlobs = extensions.takesTreeBlobs
+            collections[index].push?.peer.takesTreeBlobs = peer.takesTreeBlobs
         }
-    }
-
-    /// The kind of peer, on which the rules for conflicts depend.
-    var peerKind: RevisionTree.PeerKind {
-        if peer.knowsTrees { return .loveseat }
-        return plan == nil ? .client : .hub
     }
 }

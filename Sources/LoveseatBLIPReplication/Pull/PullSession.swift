@@ -295,15 +295,19 @@ struct PullSession {
         _ effects: inout SessionEffects
     ) {
         if !setup.isActive, error == nil { return }
-        let event = DocumentEvent(
-            collection: setup.collection,
-            documentID: id,
-            isPush: false,
-            isDeleted: isDeleted,
-            isAccessRemoved: isAccessRemoved,
-            error: error
+        effects.append(
+            .report(
+                .document(
+                    .pulled(
+                        id,
+                        in: setup.collection,
+                        isDeleted: isDeleted,
+                        isAccessRemoved: isAccessRemoved,
+                        error
+                    )
+                )
+            )
         )
-        effects.append(.report(.document(event)))
     }
 
     /// Discards revisions that are not stored, and suspends their blobs.

@@ -81,13 +81,12 @@ extension PushSession {
     /// there.
     func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
         if !isProposing, error == nil || error?.code == .httpForbidden { return }
-        let event = DocumentEvent(
-            collection: setup.collection,
-            documentID: change.documentID,
-            isPush: true,
-            isDeleted: change.isDeleted,
-            error: error
+        effects.append(
+            .report(
+                .document(
+                    .pushed(change.documentID, in: setup.collection, isDeleted: change.isDeleted, error)
+                )
+            )
         )
-        effects.append(.report(.document(event)))
     }
 }

@@ -228,14 +228,7 @@ actor HTTPDriver: Replication {
     private func resolve(_ notice: ConflictNotice, _ lane: Lane) async {
         lane.hasResolved = true
         if let error = await hooks.resolve(notice) {
-            let event = DocumentEvent(
-                collection: notice.collection,
-                documentID: notice.documentID,
-                isPush: false,
-                isDeleted: false,
-                error: error
-            )
-            hooks.report(.document(event))
+            hooks.report(.document(.pulled(notice.documentID, in: notice.collection, error)))
         }
     }
 

@@ -96,14 +96,16 @@ extension PullMachine {
         isAccessRemoved: Bool = false,
         _ error: LoveseatError? = nil
     ) {
-        let event = DocumentEvent(
-            collection: setup.collection,
-            documentID: id,
-            isPush: false,
-            isDeleted: isDeleted,
-            isAccessRemoved: isAccessRemoved,
-            error: error
+        reports.append(
+            .document(
+                .pulled(
+                    id,
+                    in: setup.collection,
+                    isDeleted: isDeleted,
+                    isAccessRemoved: isAccessRemoved,
+                    error
+                )
+            )
         )
-        reports.append(.document(event))
     }
 }

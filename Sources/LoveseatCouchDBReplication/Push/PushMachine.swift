@@ -191,14 +191,7 @@ package struct PushMachine: RequestMachine {
     }
 
     private mutating func report(_ id: String, isDeleted: Bool, _ error: LoveseatError?) {
-        let event = DocumentEvent(
-            collection: collection,
-            documentID: id,
-            isPush: true,
-            isDeleted: isDeleted,
-            error: error
-        )
-        reports.append(.document(event))
+        reports.append(.document(.pushed(id, in: collection, isDeleted: isDeleted, error)))
     }
 
     // MARK: Requests
