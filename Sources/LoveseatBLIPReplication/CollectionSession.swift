@@ -127,6 +127,7 @@ struct CollectionSession {
     /// be stored. Each is returned once in a session.
     mutating func drainMissed(atMost limit: Int) -> [String] {
         let parked = push?.fetchable ?? []
+        if parked.isEmpty, failedBefore.isEmpty { return [] }
         let missed = (parked + failedBefore).filter { !fetched.contains($0) }.prefix(limit)
         fetching = DocumentSet(missed)
         fetched.insert(contentsOf: missed)

@@ -127,7 +127,7 @@ package final class CollectionReplica: Replica {
     package func beginCheckpoint() throws(LoveseatError) {
         guard let remote else { return impossible("a passive peer begins no checkpoint of its own") }
         let removals = try source.asking {
-            try store.readRows { try $0.localCheckpoint(removalsKey(remote)).map(\.number) }
+            try store.readSettings { try $0.localCheckpoint(removalsKey(remote)).map(\.number) }
         }
         ledger.checkpointBegan(removals: removals)
     }

@@ -30,7 +30,7 @@ package class StoreReadTransaction {
 
     /// A document's row, tombstones included; nil if there is none.
     package func record(_ id: String, in collection: CollectionHandle) throws -> DocumentRecord? {
-        let statement = try RawStatement(collection.fetchSQL, in: database)
+        let statement = try RawStatement(collection.statements.fetch, in: database)
         statement.bind(1, id)
         defer { statement.reset() }
         return try statement.step() ? try record(of: statement, in: collection) : nil
@@ -47,7 +47,7 @@ package class StoreReadTransaction {
         visit: (DocumentRecord) throws -> Bool
     ) throws {
         let marked = remote.flatMap { catalogView.marks[collection.number]?[$0] } ?? SequenceSet()
-        let statement = try RawStatement(collection.changesSQL, in: database)
+        let statement = try RawStatement(collection.statements.changes, in: database)
         statement.bind(1, Int64(clamping: since))
         statement.bind(2, Int64(remote ?? -1))
         defer { statement.reset() }

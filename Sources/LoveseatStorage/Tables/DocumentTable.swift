@@ -17,7 +17,7 @@ struct DocumentTable: WrittenTable {
     ) throws -> UInt64? {
         let last = catalog.lastSequence[collection.number]
         let sequence = try transaction.nextSequence(collection)
-        let statement = try RawStatement(collection.insertSQL, in: database)
+        let statement = try RawStatement(collection.statements.insert, in: database)
         statement.bind(1, id)
         statement.bind(2, Int64(clamping: sequence))
         statement.bind(3, revision.text)
@@ -88,7 +88,7 @@ struct DocumentTable: WrittenTable {
             try transaction.markTable.withdraw(of: record, unlessIn: tree, collection)
         }
         let parts = try RowParts(tree, current: current, over: record, digest: digest)
-        let statement = try RawStatement(collection.updateSQL, in: database)
+        let statement = try RawStatement(collection.statements.update, in: database)
         statement.bind(1, record.row)
         statement.bind(2, Int64(clamping: sequence))
         statement.bind(3, current.id.text)

@@ -23,7 +23,7 @@ package struct MarkTable: WrittenTable {
         let before = ranges(of: remote, in: collection)
         var after = before
         var gone = Set(sequences)
-        let rows = try RawStatement(collection.sequencesSQL, in: database)
+        let rows = try RawStatement(collection.statements.sequences, in: database)
         defer { rows.reset() }
         var first = 0
         for (index, sequence) in sequences.enumerated()

@@ -128,7 +128,7 @@ extension StoreWriteTransaction {
         mayBeOld: Bool = false,
         in collection: CollectionHandle
     ) throws {
-        let statement = try RawStatement(collection.syncedSQL, in: database)
+        let statement = try RawStatement(collection.statements.synced, in: database)
         statement.bind(1, id)
         statement.bind(2, revision.text)
         statement.bind(3, Int64(remote))
@@ -141,7 +141,7 @@ extension StoreWriteTransaction {
             let marked = RevisionTreeEncoder.markCurrent(at: remote, in: encoded)
         {
             // No other change follows, and only the mark in the row changes.
-            let statement = try RawStatement(collection.treeSQL, in: database)
+            let statement = try RawStatement(collection.statements.tree, in: database)
             statement.bind(1, record.row)
             statement.bind(2, blob: marked)
             try statement.run()
