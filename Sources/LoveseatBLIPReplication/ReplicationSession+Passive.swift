@@ -23,7 +23,7 @@ extension ReplicationSession {
                 try session.peerCheckpoints.save(
                     try SetCheckpointMessage(message),
                     number: number,
-                    limit: session.tuning.checkpointsSaved,
+                    limit: max(session.tuning.checkpointsSaved, session.collections.count),
                     in: session.collections[index].replica,
                     &session.effects
                 )

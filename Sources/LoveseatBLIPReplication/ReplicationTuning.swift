@@ -88,7 +88,7 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var maximumRetryDelay = 600_000
     /// Documents fetched by their IDs at once.
     package var documentsFetched = 500
-    /// Checkpoints that a peer may save over one connection, under different IDs.
+    /// Checkpoints that a peer may save over one connection, under different IDs, unless it has more collections.
     package var checkpointsSaved = 100
     /// Entries of one list. We send 200.
     package var listEntriesAccepted = 10_000

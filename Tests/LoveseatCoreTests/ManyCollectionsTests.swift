@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Testing
 
@@ -11,7 +12,7 @@ struct ManyCollectionsTests {
         let database: Database
         let collections: [LoveseatCore.Collection]
 
-        init(_ name: String, in scratch: Scratch) throws {
+        init(_ name: String, in scratch: Scratch, count: Int = ManyCollectionsTests.count) throws {
             database = try scratch.database(name)
             let database = database
             collections = try (0..<count).map { try database.createCollection(name: "c\($0)", scope: "many") }
@@ -75,6 +76,33 @@ struct ManyCollectionsTests {
             #expect(try await synchronize(here, there) == UInt64(changed.count))
             #expect(try here.contents() == there.contents())
             #expect(try await synchronize(here, there) == 0)
+        }
+    }
+
+    @Test func `a peer keeps the checkpoint of each collection, however many there are`() async throws {
+        let scratch = try Scratch()
+        let count = 120
+        let here = try Side("here", in: scratch, count: count)
+        let there = try Side("there", in: scratch, count: count)
+        #expect(try await synchronize(here, there) == 0)
+        let kept = try there.database.store.read { try $0.localDocuments(prefix: "cp-", limit: 1_000) }
+        #expect(kept.count == count)
+    }
+
+    @Test func `databases that were closed go on where they were`() async throws {
+        let scratch = try Scratch()
+        var (here, there) = (try Side("here", in: scratch), try Side("there", in: scratch))
+        try here.save("a", in: 7, "first")
+        #expect(try await synchronize(here, there) == 1)
+        for round in 0..<2 {
+            try await here.database.close()
+            try await there.database.close()
+            (here, there) = (try Side("here", in: scratch), try Side("there", in: scratch))
+            #expect(try await synchronize(here, there) == 0)
+            try here.save("a", in: 7, "second \(round)")
+            try there.save("b", in: 8, "third \(round)")
+            #expect(try await synchronize(here, there) == 2)
+            #expect(try here.contents() == there.contents())
         }
     }
 
