@@ -52,20 +52,35 @@ package enum ReplicationTimer: Hashable, Sendable {
 }
 
 extension LoveseatError {
+    /// The error of a session whose peer does not have these collections.
+    static func lacking(_ missing: [CollectionName]) -> LoveseatError {
+        let names = missing.map { "'\($0.path)'" }.joined(separator: ", ")
+        var error = LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server")
+        error.collections = .lacks(missing)
+        return error
+    }
+
     /// A peer's error reply in our codes (replication.md §15).
     init(reply: ReplyError, _ doing: String) {
+        self = Self.converted(reply, doing)
+        if code == .httpForbidden, let names = ServedCollections.permitted(by: reply) {
+            collections = .permits(names)
+        }
+    }
+
+    private static func converted(_ reply: ReplyError, _ doing: String) -> LoveseatError {
         let text = reply.text.isEmpty ? "error \(reply.domain)/\(reply.code)" : reply.text
         let message = "\(doing): the peer says \"\(text)\""
         // A peer may send any number.
         let isKnown = (0...99_999).contains(reply.code)
-        switch reply.domain {
-        case _ where !isKnown: self.init(.remoteError, message)
-        case "HTTP", "WebSocket": self.init(.init(10_000 + reply.code), message)
-        case "LiteCore": self.init(.init(reply.code), message)
-        case "Network": self.init(.init(5_000 + reply.code), message)
-        case "POSIX": self.init(.init(reply.code, domain: .posix), message)
-        case "SQLite": self.init(.init(reply.code, domain: .sqlite), message)
-        default: self.init(.remoteError, message)
+        return switch reply.domain {
+        case _ where !isKnown: LoveseatError(.remoteError, message)
+        case "HTTP", "WebSocket": LoveseatError(.init(10_000 + reply.code), message)
+        case "LiteCore": LoveseatError(.init(reply.code), message)
+        case "Network": LoveseatError(.init(5_000 + reply.code), message)
+        case "POSIX": LoveseatError(.init(reply.code, domain: .posix), message)
+        case "SQLite": LoveseatError(.init(reply.code, domain: .sqlite), message)
+        default: LoveseatError(.remoteError, message)
         }
     }
 }

@@ -60,22 +60,16 @@ extension ReplicationSession {
             guard answer.items.count == collections.count else {
                 throw ReplyError("BLIP", 400, "wrong number of collections")
             }
-            var missing: [String] = []
+            var missing: [CollectionName] = []
             for (index, item) in answer.items.enumerated() {
                 switch item {
-                case .missing: missing.append("'\(collections[index].name.path)'")
+                case .missing: missing.append(collections[index].name)
                 case .empty: collections[index].checkpoint?.peerAnswered(nil, revision: nil)
                 case .checkpoint(let body, let revision):
                     collections[index].checkpoint?.peerAnswered(body, revision: revision)
                 }
             }
-            guard missing.isEmpty else {
-                let names = missing.joined(separator: ", ")
-                return fail(
-                    LoveseatError(.httpNotFound, "Collection \(names) is not found on the remote server")
-                )
-            }
-            startAll()
+            if missing.isEmpty { startAll() } else { fail(.lacking(missing)) }
         } catch { fail(LoveseatError(reply: error, "asking for collections")) }
     }
 

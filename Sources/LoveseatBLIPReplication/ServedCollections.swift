@@ -31,7 +31,18 @@ struct ServedCollections {
         let named = plan.collections.filter { $0 != .default }
         let bound = effects.ask { try source.bind(named, checkpoints: named.map { _ in "" }) } ?? []
         let names = zip(named, bound).filter(\.1.exists).map(\.0.fullName)
-        return names.isEmpty ? "" : "; you may have: \(names.joined(separator: ", "))"
+        return names.isEmpty ? "" : Self.permission + names.joined(separator: ", ")
+    }
+
+    private static let permission = "; you may have: "
+
+    /// The collections that a peer that refuses the default one names instead; nil if it names none.
+    static func permitted(by refusal: ReplyError) -> [CollectionName]? {
+        guard let range = refusal.text.firstRange(of: permission) else { return nil }
+        let names = refusal.text[range.upperBound...].split(separator: ", ").compactMap {
+            CollectionName(path: $0)
+        }
+        return names.isEmpty ? nil : names
     }
 
     /// Answers the request for collections, and returns those that are bound; nil if none are. `extensions`: those that the answer names.

@@ -236,8 +236,7 @@ struct SyncOptions: ParsableArguments {
                 "\(error.message) with --collections, as in --collections _default,travel.trips=trips"
             )
         }
-        let lacksAll = error.message.hasPrefix("Collection '")
-        if error.code == .httpNotFound, lacksAll || configuration.collections.count > 1,
+        if error.code == .httpNotFound, error.collections != nil || configuration.collections.count > 1,
             peer.collections.isEmpty
         {
             return LoveseatError(

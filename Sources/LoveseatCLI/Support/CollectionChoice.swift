@@ -37,12 +37,16 @@ struct CollectionChoice {
         creates: Bool
     ) throws -> Bool {
         guard !isFixed else { return false }
-        if let missing = Self.missing(error) {
+        let permitted: [CollectionName]
+        switch error.collections {
+        case .lacks(let missing):
             let tried = configuration.collections.compactMap { CollectionName(path: $0.collection.fullName) }
-            return exclude(missing, from: tried, error)
+            return exclude(Swift.Set(missing), from: tried, error)
+        case .permits(let names): permitted = names
+        case nil: return false
         }
         guard !wasNamed else { return false }
-        let possible = try Self.permitted(error).filter { name in
+        let possible = try permitted.filter { name in
             try creates || database.collection(name: name.name, scope: name.scope) != nil
         }
         guard !possible.isEmpty else { return false }
@@ -51,11 +55,11 @@ struct CollectionChoice {
     }
 
     private mutating func exclude(
-        _ missing: Swift.Set<ExactText>,
+        _ missing: Swift.Set<CollectionName>,
         from tried: [CollectionName],
         _ error: LoveseatError
     ) -> Bool {
-        let rest = tried.filter { !missing.contains(ExactText($0.path)) }
+        let rest = tried.filter { !missing.contains($0) }
         guard rest.isEmpty else {
             if rest.count < tried.count { names = rest }
             return rest.count < tried.count
@@ -79,23 +83,6 @@ struct CollectionChoice {
         let here = try database.scopes().flatMap { try $0.collections() }
         return here.filter { collection in !names.contains { $0.fullName.isExactly(collection.fullName) } }
             .map { LeftOutCollection(name: $0.fullName, documents: Int(clamping: $0.count)) }
-    }
-
-    // MARK: The peer's answers
-
-    /// The collections that the peer does not have; nil for another error.
-    private static func missing(_ error: LoveseatError) -> Swift.Set<ExactText>? {
-        guard error.code == .httpNotFound, error.message.hasPrefix("Collection '") else { return nil }
-        return Swift.Set(error.message.split(separator: "'").map { ExactText(String($0)) })
-    }
-
-    /// The collections that the peer lets this user have; none for another error.
-    private static func permitted(_ error: LoveseatError) -> [CollectionName] {
-        guard error.code == .httpForbidden, let range = error.message.range(of: "; you may have: ") else {
-            return []
-        }
-        return String(error.message[range.upperBound...].prefix { $0 != "\"" }).listItems
-            .compactMap { CollectionName(path: $0) }
     }
 }
 

@@ -166,6 +166,16 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     public private(set) var jsonError: JSONError?
     /// Seconds for which a server asked not to be tried again (HTTP's `Retry-After`); nil if it did not say.
     package var retryAfter: UInt?
+    /// Which of a replication's collections the peer has; nil if the error is about something else.
+    package var collections: PeersCollections?
+
+    /// The reason why a peer does not replicate all collections that it was asked for.
+    package enum PeersCollections: Hashable, Sendable {
+        /// It does not have these.
+        case lacks([CollectionName])
+        /// It lets this user have these alone, and not the default one.
+        case permits([CollectionName])
+    }
 
     /// Creates an error, for tests and for types that conform to Loveseat's protocols. Apps throw errors of their own.
     public init(_ code: Code, _ message: String) {
