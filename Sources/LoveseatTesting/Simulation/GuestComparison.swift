@@ -1,35 +1,36 @@
 import LoveseatModel
-import LoveseatReplication
 import LoveseatStorage
 
-/// Checks for the special parts of a history, at its end.
-extension SimulationRun {
+/// Compares guests with their hosts, at the end of a history.
+struct GuestComparison: HistoryPart {
+    unowned let run: SimulationRun
+
     /// Compares before anybody begins anew: documents that the checkpoints cover do not come by themselves any more.
     func compareWithoutReset() throws {
-        for (key, fresh) in freshDocuments.sorted(by: { $0.key < $1.key }) {
+        for (key, fresh) in ledger.freshDocuments.sorted(by: { $0.key < $1.key }) {
             guard let collection = Int(key.prefix(1)) else { continue }
-            for peer in peers where !isGuest(peer) {
+            for peer in peers where !mesh.isGuest(peer) {
                 if peer.tree(String(key.dropFirst(2)), in: collection)?.current?.body != fresh.body {
-                    report.problems.append(
+                    journal.add(
                         "\(key): peer \(peer.index) lacks what peer \(fresh.peer) made anew"
                     )
                 }
             }
         }
-        for guest in guests {
+        for guest in mesh.guests {
             // Documents that a guest gains do not come by themselves; documents that it loses go by themselves.
             try compare(guest, onlyFor: guest.isRestricted ? "NOT REVOKED" : nil) { key in
-                !purgedKeys.contains(key)
+                !ledger.purgedKeys.contains(key)
             }
         }
     }
 
     func compareGuests() throws {
-        for guest in guests {
+        for guest in mesh.guests {
             // Edits of a guest that nobody took are lost with it, which is not a mistake.
             oracle.forgot(guest.peer.index, allBut: .nothing)
             try compare(guest) { _ in true }
-            report.problems += try guest.peer.store.check().map { "peer \(guest.peer.index): \($0)" }
+            journal.report.problems += try guest.peer.store.check().map { "peer \(guest.peer.index): \($0)" }
         }
     }
 
@@ -48,7 +49,7 @@ extension SimulationRun {
                 guard let problem = problem(guest, id, in: collection, mine: mine[id], theirs: theirs[id]),
                     kind == nil || problem == kind
                 else { continue }
-                report.problems.append(
+                journal.add(
                     "\(collection)/\(id): \(problem): guest \(guest.peer.index) has \(mine[id].map(\.description) ?? "nothing"), its host \(guest.host) has \(theirs[id].map(\.description) ?? "nothing")"
                 )
             }
@@ -69,7 +70,7 @@ extension SimulationRun {
         let isGone = theirs?.isDeleted ?? true
         if mine?.isDeleted ?? true, isGone { return nil }
         if let mine, !mine.isDeleted, let theirs, mine.body == theirs.body, !mine.hasConflict,
-            hubs > 0 || mine.revision == theirs.revision, rights.isIn(rights.read, id, theirs.body)
+            mesh.hubs > 0 || mine.revision == theirs.revision, rights.isIn(rights.read, id, theirs.body)
         {
             return nil
         }
@@ -82,7 +83,7 @@ extension SimulationRun {
             $0.nodes.values.filter { !taken.contains($0.id) }
         }
         let knowsMore =
-            merges || !verdicts.isEmpty || purgedKeys.contains("\(collection)/\(id)")
+            mesh.merges || !mesh.verdicts.isEmpty || ledger.purgedKeys.contains("\(collection)/\(id)")
             || untaken?.isEmpty == false
         // The host is told of such a revision together with the current one, which then does not get there either.
         var bodies = [mine?.body, theirs?.body].compactMap { $0 } + (untaken ?? []).compactMap(\.body)
