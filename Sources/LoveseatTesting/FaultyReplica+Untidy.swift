@@ -13,8 +13,8 @@ extension FaultyReplica {
             }
             page.changes.removeAll { handedOut.isElsewhere(name($0)) }
             for change in page.changes { handedOut.note(name(change)) }
-        } else if shared.fault == .continueByTime, collection < owner.sequencesAtSetback.count {
-            let last = owner.sequencesAtSetback[collection]
+        } else if shared.fault == .continueByTime, collection < owner.wall.sequencesAtSetback.count {
+            let last = owner.wall.sequencesAtSetback[collection]
             page.changes.removeAll { $0.sequence > last }
         }
     }

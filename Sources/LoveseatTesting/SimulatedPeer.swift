@@ -15,29 +15,38 @@ package final class SimulatedPeer: @unchecked Sendable {
     let isHub: Bool
     /// The mistake that is planted in the history.
     let fault: PlantedFault?
-    /// The database's identity, which a copied folder has too until it is opened.
-    private var privateUUID: [UInt8]
     let wall: SimulatedWallClock
-    /// The last sequence of each collection when its wall clock was set back last.
-    private(set) var sequencesAtSetback: [UInt64] = []
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
     /// The data that has reached the disk, and the knowledge of this peer according to the oracle then; nil for a peer that never loses
     /// power.
     private(set) var durable: (store: StoreSnapshot, knowledge: EditOracle.Knowledge)?
-    /// The state that ``newlyUnserved()`` has looked at: the database's version, and the last sequence of each collection.
-    private struct JudgedState {
+    /// A state of the database: its version, and the last sequence of each collection.
+    private struct SeenState {
         var version: UInt64?
         var sequences: [Int64: UInt64] = [:]
+        /// How many transactions had to reach the disk.
+        var durableWrites = 0
     }
-    private var judged = JudgedState()
+    /// The state that ``drainChanges()`` has told of, and the one that ``newlyUnserved()`` has looked at.
+    private var (noted, checked) = (SeenState(), SeenState())
     /// Called with the problem when a document cannot be read. A history goes on, and reports it, since a planted mistake may be the cause.
     var onDamage: (String) -> Void = { preconditionFailure($0) }
     /// The server for peers of another wire; gone when the process dies or its server restarts.
     package var service: (any Sendable)?
     /// Its databases if it is not a Loveseat; its store is then empty.
     package internal(set) var foreign: (any ForeignDatabases)?
-    private let (blobFolder, options): (String, DocumentStore.Options)
+    private var files: Files
+    private struct Files {
+        let blobFolder: String
+        let options: DocumentStore.Options
+        /// The database's identity, which a copied folder has too until it is opened.
+        var privateUUID: [UInt8]
+
+        func open() throws -> DocumentStore {
+            try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
+        }
+    }
     /// Serves peers that connect; nil while it does not listen.
     private(set) var server: ReplicationServer? = ReplicationServer()
 
@@ -56,7 +65,7 @@ package final class SimulatedPeer: @unchecked Sendable {
         self.isHub = isHub
         self.fault = fault
         var generator = SeededGenerator(seed: seed)
-        privateUUID = generator.bytes(16)
+        let privateUUID = generator.bytes(16)
         var options = DocumentStore.Options()
         let uuid = generator.bytes(16)
         options.newUUID = { uuid }
@@ -66,8 +75,8 @@ package final class SimulatedPeer: @unchecked Sendable {
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
         options.revisionDepth = revisionDepth
         options.runsTasksInPlace = runsTasksInPlace
-        (self.blobFolder, self.options) = (blobFolder, options)
-        store = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
+        files = Files(blobFolder: blobFolder, options: options, privateUUID: privateUUID)
+        store = try files.open()
         let store = store
         collections = try names.map { name in try store.write { try $0.createCollection(name) } }
     }
@@ -91,12 +100,12 @@ package final class SimulatedPeer: @unchecked Sendable {
     /// `reserved`: the last sequence that may have been used, if the disk is the same.
     func reopen(_ snapshot: StoreSnapshot? = nil, reserved: UInt64 = 0) throws {
         let content = try snapshot ?? store.snapshot()
-        let opened = try DocumentStore.inMemory(blobFolder: blobFolder, options: options)
+        let opened = try files.open()
         try opened.restore(content, reserved: reserved)
         try store.close()
-        (store, service, judged) = (opened, nil, JudgedState())
+        (store, service, checked) = (opened, nil, SeenState())
         // The transactions of the process that died are none that reached the disk in the new one.
-        durableWrites = 0
+        noted.durableWrites = 0
         collections = collections.map { opened.collection($0.name) ?? $0 }
     }
 
@@ -112,7 +121,7 @@ package final class SimulatedPeer: @unchecked Sendable {
         return SimulatedBackup(
             store: try store.snapshot(isClosed: isClosed),
             blobs: blobs,
-            privateUUID: privateUUID,
+            privateUUID: files.privateUUID,
             mayLackTombstones: mayLackTombstones,
             knowledge: oracle.knowledge(of: index)
         )
@@ -124,11 +133,11 @@ package final class SimulatedPeer: @unchecked Sendable {
     func restore(_ backup: SimulatedBackup, as identity: [UInt8]?, _ oracle: EditOracle) throws {
         try addBlobs(backup.blobs)
         mayLackTombstones = backup.mayLackTombstones
-        (noted, notedVersion) = ([:], nil)
+        noted = SeenState()
         try reopen(backup.store)
-        privateUUID = backup.privateUUID
+        files.privateUUID = backup.privateUUID
         if let identity, fault != .keepIdentityOfCopy {
-            privateUUID = identity
+            files.privateUUID = identity
             try store.renewIdentity()
         }
         oracle.forgot(index, allBut: backup.knowledge)
@@ -146,12 +155,12 @@ package final class SimulatedPeer: @unchecked Sendable {
     /// A mistake: removes a blob, whoever needs it.
     func removeBlob(_ digest: BlobDigest) {
         // It may be gone already.
-        try? FileManager.default.removeItem(atPath: "\(blobFolder)/\(digest.hexadecimalText)")
+        try? FileManager.default.removeItem(atPath: "\(files.blobFolder)/\(digest.hexadecimalText)")
     }
 
     /// Its wall clock is set.
     func setClock(_ offset: Int64) {
-        if offset < wall.offset { sequencesAtSetback = collections.map { store.lastSequence($0) } }
+        if offset < wall.offset { wall.sequencesAtSetback = collections.map { store.lastSequence($0) } }
         wall.offset = offset
     }
 
@@ -174,7 +183,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     func losePower(_ oracle: EditOracle) throws {
         // Its first sync failed, and was reported.
         guard let durable else { return }
-        if options.runsTasksInPlace {
+        if files.options.runsTasksInPlace {
             try reopen(durable.store, reserved: store.reservedSequence)
         } else {
             try store.restore(durable.store)
@@ -199,7 +208,7 @@ package final class SimulatedPeer: @unchecked Sendable {
         -> String
     {
         var id = CheckpointID(
-            privateUUID: privateUUID,
+            privateUUID: files.privateUUID,
             collection: collections[collection].name,
             pulls: plan.pulls,
             pushes: plan.pushes,
@@ -236,10 +245,6 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     // MARK: State
 
-    private var noted: [Int64: UInt64] = [:]
-    private var notedVersion: UInt64?
-    private var durableWrites = 0
-
     /// The documents that changed since the last call, by collection, and whether a transaction had to reach the disk.
     func drainChanges() throws -> (documents: [(collection: Int, id: String)], isDurable: Bool) {
         if let foreign {
@@ -250,12 +255,12 @@ package final class SimulatedPeer: @unchecked Sendable {
         }
         let version = store.changes.version
         var changed: [(collection: Int, id: String)] = []
-        if notedVersion != version {
-            notedVersion = version
+        if noted.version != version {
+            noted.version = version
             try store.read { transaction in
                 for (index, collection) in collections.enumerated() {
                     let newest = transaction.newestSequence(collection)
-                    let last = noted.updateValue(newest, forKey: collection.number) ?? 0
+                    let last = noted.sequences.updateValue(newest, forKey: collection.number) ?? 0
                     try transaction.changes(in: collection, since: last > newest ? 0 : last) { record in
                         changed.append((index, record.id))
                         return true
@@ -264,8 +269,8 @@ package final class SimulatedPeer: @unchecked Sendable {
             }
         }
         let writes = store.durableWriteCount
-        defer { durableWrites = writes }
-        return (changed, writes != durableWrites)
+        defer { noted.durableWrites = writes }
+        return (changed, writes != noted.durableWrites)
     }
 
     /// The leaves of a document as peers of CouchDB's wire see them, without the tombstones with which losing leaves are shown.
@@ -319,19 +324,19 @@ package final class SimulatedPeer: @unchecked Sendable {
 
     /// The leaves that peers of CouchDB's wire would be told of, and could not be given.
     func unserved() throws -> [String] {
-        judged = JudgedState()
+        checked = SeenState()
         return try newlyUnserved()
     }
 
     /// ``unserved()``, of the documents that changed since the last call.
     func newlyUnserved() throws -> [String] {
-        guard judged.version != store.changes.version else { return [] }
-        judged.version = store.changes.version
+        guard checked.version != store.changes.version else { return [] }
+        checked.version = store.changes.version
         var unserved: [String] = []
         try store.read { transaction in
             for collection in collections {
                 let newest = transaction.newestSequence(collection)
-                let last = judged.sequences.updateValue(newest, forKey: collection.number) ?? 0
+                let last = checked.sequences.updateValue(newest, forKey: collection.number) ?? 0
                 // After a power loss or a backup, all is new.
                 try transaction.changes(in: collection, since: last > newest ? 0 : last) { record in
                     let branches = try DocumentBranches(of: record)

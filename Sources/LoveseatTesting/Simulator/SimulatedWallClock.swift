@@ -5,6 +5,8 @@ package final class SimulatedWallClock: @unchecked Sendable {
     private let clock: VirtualClock
     /// How far it is ahead, in milliseconds.
     var offset: Int64 = 0
+    /// The last sequence of each of the peer's collections when it was set back last.
+    var sequencesAtSetback: [UInt64] = []
 
     init(_ clock: VirtualClock) { self.clock = clock }
 

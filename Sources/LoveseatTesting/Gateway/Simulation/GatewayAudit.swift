@@ -7,11 +7,13 @@ final class GatewayAudit {
     private let twin: GatewayTwin
     private let name: String
     private let path: String
-    private let users: [String]
+    let users: [String]
     /// The documents of which a user's clients may hold content that is gone, by user: they were changed while the user did not see them,
     /// or were purged.
     private var untold: [String: Set<String>] = [:]
     private var sequences: [String: Int] = [:]
+    /// The copies of the database that it can be put back to.
+    private(set) var backups: [Backup] = []
     private var visible: [String: Set<String>] = [:]
     private var channels: [String: [String: Int]] = [:]
     private var lastSequence = 0
@@ -35,7 +37,7 @@ final class GatewayAudit {
         fileprivate let untold: [String: Set<String>]
     }
 
-    func backUp() -> Backup { Backup(database: database, untold: untold) }
+    func backUp() { backups.append(Backup(database: database, untold: untold)) }
 
     /// Call after everything that may have changed the database.
     ///

@@ -18,7 +18,6 @@ final class GatewaySimulationRun: @unchecked Sendable {
     let clock = VirtualClock()
     private let runtime: SimulatedRuntime
     let twin: GatewayTwin
-    private(set) var users: [String] = []
     private(set) var clients: [GatewayClient] = []
     private(set) var path = "_default"
     /// The contents that people write where contents repeat.
@@ -29,7 +28,6 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private var report = GatewaySimulation.Report()
     private(set) var audit: GatewayAudit
     private var isQuiescing = false
-    private var backups: [GatewayAudit.Backup] = []
     private let folder: String
     static let database = "db"
 
@@ -61,6 +59,8 @@ final class GatewaySimulationRun: @unchecked Sendable {
         return report
     }
 
+    var users: [String] { audit.users }
+
     func trace(_ event: String) {
         if simulation.isVerbose { print(clock.now, event) }
         for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
@@ -76,7 +76,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         options.keepsOldBodies = generator.chance(0.5)
         var database = GatewayDatabase(collections: [keyspace: Self.syncFunction], options: options)
         database.putRole("staff", GatewayDatabase.PrincipalSettings(channels: [path: ["s"]]))
-        users = Array(["ana", "ben", "cat"].prefix(generator.int(2...3)))
+        let users = Array(["ana", "ben", "cat"].prefix(generator.int(2...3)))
         for user in users {
             let settings = GatewayDatabase.PrincipalSettings(channels: [path: channels()], password: "pw")
             database.putUser(user, settings)
@@ -178,14 +178,14 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     private func backUp() {
         trace("back up")
-        backups.append(audit.backUp())
+        audit.backUp()
     }
 
     /// Everything since the backup is gone: documents, checkpoints, users' rights and the numbers of sequences.
     private func restore() {
-        if backups.isEmpty { return }
+        if audit.backups.isEmpty { return }
         trace("restore a backup")
-        let backup = generator.pick(backups)
+        let backup = generator.pick(audit.backups)
         twin.restore(backup.database, to: Self.database)
         twin.setOnline(true, Self.database)
         audit.note(restored: backup)
