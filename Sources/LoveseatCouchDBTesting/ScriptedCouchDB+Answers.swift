@@ -240,8 +240,15 @@ package final class ScriptedCouchDB: @unchecked Sendable {
                 // The leaves above the one that was asked for.
                 let leaves = (document?.ranked ?? []).filter { document?.line($0).contains(asked) == true }
                 let chosen = query["latest"] == "true" && !leaves.isEmpty ? leaves : [asked]
+                // A client that says what it has gets the content of newer attachments, and one that does not gets none.
+                let has = item["atts_since"]?.items.compactMap(\.string).compactMap { RevisionID($0) } ?? []
                 let given = chosen.compactMap {
-                    database.json(id, $0, revisions: query["revs"] == "true")
+                    database.json(
+                        id,
+                        $0,
+                        revisions: query["revs"] == "true",
+                        since: has.isEmpty ? nil : has
+                    )
                 }
                 found = given.map { ["ok": $0] }
                 if found.isEmpty {

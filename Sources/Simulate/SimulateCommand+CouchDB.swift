@@ -23,17 +23,20 @@ extension SimulateCommand {
 
     /// Compares the scripted CouchDB with recordings of a real one.
     func compareRecordings(in folder: String) throws {
-        var isDifferent = false
+        var unexplained = 0
         let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
         for name in names where name.hasPrefix("cr-") && name.hasSuffix(".jsonl") {
             let data = try Data(contentsOf: URL(filePath: folder).appending(path: name))
             let recording = try CouchDBRecording(String(decoding: data, as: UTF8.self))
             let (compared, differences) = recording.compare(with: ScriptedCouchDB())
             print("\(name): \(compared) compared, \(differences.count.counted("difference"))")
-            for difference in differences.prefix(5) { print("  \(difference)") }
-            if !differences.isEmpty { isDifferent = true }
+            for difference in differences {
+                print("  \(difference.text)\(difference.reason.map { ": allowed, since \($0)" } ?? "")")
+            }
+            unexplained += differences.count { $0.reason == nil }
         }
-        if isDifferent { throw ExitCode(1) }
+        print("\(unexplained.counted("difference")) without a reason")
+        if unexplained > 0 { throw ExitCode(1) }
     }
 
     /// Plants every mistake in turn.

@@ -86,7 +86,7 @@ final class RecordedAnswers: Sendable {
     private static func parts(_ response: JSONElement, of id: String) throws -> [DocumentLeaf: Answer] {
         let header = response["headers"]?.items.first { $0[0]?.string == "Content-Type" }?[1]?.string ?? ""
         guard let type = MediaType(header), let boundary = type.boundary,
-            let bytes = TrafficReplay.bytes(response)
+            let bytes = CouchDBRecording.bytes(response)
         else { return [:] }
         var found: [DocumentLeaf: Answer] = [:]
         var parser = MultipartParser(boundary: boundary)

@@ -2,6 +2,7 @@ import Foundation
 import LoveseatCore
 import LoveseatCouchDB
 import LoveseatCouchDBReplication
+import LoveseatCouchDBTesting
 import LoveseatModel
 import LoveseatStorage
 import Testing
@@ -113,12 +114,8 @@ private struct MultipartMessage: Sendable {
 
     /// Nil for a request with another kind of body.
     init?(recorded line: JSONElement) throws {
-        guard let pieces = line["request"]?["body_parts"] ?? line["body_parts"] else { return nil }
-        var bytes: [UInt8] = []
-        for piece in pieces.items {
-            bytes += piece["text"]?.string.map { Array($0.utf8) } ?? []
-            bytes += Data(base64Encoded: piece["b64"]?.string ?? "") ?? Data()
-        }
+        let message = line["request"] ?? line
+        guard message["body_parts"] != nil, let bytes = CouchDBRecording.bytes(message) else { return nil }
         try self.init(bytes)
     }
 

@@ -122,7 +122,7 @@ struct TrafficReplay: Sendable {
         else { return }
         let path = filled(recorded)
         let method = line["method"]?.string ?? "GET"
-        var body = line["request"].flatMap { Self.bytes($0) }
+        var body = line["request"].flatMap { CouchDBRecording.bytes($0) }
         if let bytes = body { body = filled(Self.named(bytes, by: response)) }
         if method == "PUT", path.contains("/_local/"), let bytes = body, let revision = revisions[path],
             var document = try? JSONElement(parsing: bytes).value, document["_rev"] != nil
@@ -241,34 +241,6 @@ struct TrafficReplay: Sendable {
             sequences[String(text.dropFirst(5).dropLast())] = answer
         default: break
         }
-    }
-
-    // MARK: Bodies
-
-    static func bytes(_ message: JSONElement) -> [UInt8]? {
-        if let text = message["body"]?.string { return Array(text.utf8) }
-        if let text = message["body_b64"]?.string { return Data(base64Encoded: text).map { Array($0) } }
-        guard let parts = message["body_parts"] else { return nil }
-        var all: [UInt8] = []
-        for part in parts.items {
-            if let text = part["text"]?.string { all += Array(text.utf8) }
-            if let text = part["b64"]?.string { all += Array(Data(base64Encoded: text) ?? Data()) }
-            guard let name = part["gen"]?.string else { continue }
-            if name.hasPrefix("b64:") {
-                let content = generated(String(name.dropFirst(4)), name == "b64:big" ? 2_097_152 : 70_000)
-                all += Array(Data(content).base64EncodedString().utf8)
-            } else {
-                all += generated(name, part["length"]?.int ?? 0)
-            }
-        }
-        return all
-    }
-
-    /// Content that the recording names instead of containing it.
-    private static func generated(_ name: String, _ length: Int) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for index in 0..<(length + 31) / 32 { bytes += SHA256.hash(data: Array("\(name):\(index)".utf8)) }
-        return Array(bytes.prefix(length))
     }
 
     // MARK: End state
