@@ -18,6 +18,8 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
     case serveOldContent
     /// The server does not say that it was started again.
     case hideRestart
+    /// The answer to a client that waits for changes leaves them out, and says that it goes so far.
+    case loseFedChanges
     /// A CouchDB takes 32 hexadecimal digits for text, and not for 16 bytes.
     case compareRevisionsAsText
 
@@ -25,6 +27,7 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
     private var world: SimulatedWorld? {
         switch self {
         case .hideRestart: .power
+        case .loseFedChanges: .feeds
         case .compareRevisionsAsText: .couch
         default: nil
         }
@@ -92,6 +95,8 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
             )
         case (.believeCutList, "_changes") where rows.count > 1:
             body["results"] = .array(Array(rows.prefix(rows.count / 2)))
+        case (.loseFedChanges, "_changes") where call.waitsForChanges && !rows.isEmpty:
+            body["results"] = []
         case (.serveOldContent, "_bulk_get"):
             body["results"] = .array(
                 rows.map { row in

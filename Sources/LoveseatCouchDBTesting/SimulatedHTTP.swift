@@ -38,6 +38,8 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
     /// How often all that was under way was lost.
     private var cuts = 0
     private var isDead = false
+    /// The feeds at which the client waits.
+    private var waiting: [WaitingFeed] = []
 
     init(
         to target: SimulatedPeer,
@@ -54,9 +56,15 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
         self.dice = dice
     }
 
-    func cut() { cuts += 1 }
+    func cut() {
+        cuts += 1
+        for feed in waiting { feed.close() }
+    }
 
-    func kill() { isDead = true }
+    func kill() {
+        isDead = true
+        for feed in waiting { feed.close() }
+    }
 
     func prepare(_ runtime: inout ReplicationRuntime) {}
 
@@ -70,7 +78,7 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
         try await wait(dice.int(latency))
         if isDead || cuts != before { throw HTTPClientError.remoteConnectionClosed }
         planted?.change(&call, &dice)
-        var answer = try await answer(call, fate)
+        var answer = try await answer(call, fate, waitsForChanges: call.waitsForChanges)
         if planted?.change(&answer, of: call, &dice) == true { trace("mistake") }
         try await wait(dice.int(latency))
         if isDead || cuts != before { throw HTTPClientError.remoteConnectionClosed }
@@ -92,7 +100,26 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
         )
     }
 
-    private func answer(_ call: SimulatedCall, _ fate: Fate?) async throws -> SimulatedAnswer {
+    /// Answers a request that may wait for changes: until the client gives up, or the connection breaks.
+    private func answer(_ call: SimulatedCall, _ fate: Fate?, waitsForChanges: Bool) async throws
+        -> SimulatedAnswer
+    {
+        if !waitsForChanges { return try await answer(call, fate) }
+        let feed = WaitingFeed()
+        waiting.append(feed)
+        defer { waiting.removeAll { $0 === feed } }
+        let answer = try await withTaskCancellationHandler {
+            try await self.answer(call, fate, feed)
+        } onCancel: {
+            feed.close()
+        }
+        try Task.checkCancellation()
+        return answer
+    }
+
+    private func answer(_ call: SimulatedCall, _ fate: Fate?, _ feed: WaitingFeed? = nil) async throws
+        -> SimulatedAnswer
+    {
         let path = call.target.prefix { $0 != "?" }
         func serve(_ limit: Int? = nil) async throws -> SimulatedAnswer {
             if let couch = target.foreign as? ScriptedCouchDB {
@@ -105,7 +132,7 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
             guard let server = try SimulatedHTTPServer.of(target, runtime) else {
                 throw LoveseatError(.init(5_017), "peer \(target.index) does not listen")
             }
-            let answer = await server.answer(call, breakingAfter: limit)
+            let answer = await server.answer(call, breakingAfter: limit, feed)
             let checkpoint = path.contains("/_local/") ? " \(String(decoding: call.body, as: UTF8.self))" : ""
             trace(
                 "\(call.method) \(path) \(call.body.count) -> \(answer.status) \(answer.body.count)\(checkpoint)"

@@ -64,13 +64,19 @@ final class SimulatedHTTPServer: @unchecked Sendable {
     private let responder: CouchDBResponder
     private let channel = EmbeddedChannel()
     private let runtime: SimulatedRuntime
+    /// Whether it is still the server of its peer, and not one that was stopped.
+    private let isCurrent: (SimulatedHTTPServer) -> Bool
     private var running = 0
     private var isPumping = false
+    /// The feeds at which clients wait. While there are some, the event loop has the virtual time, for their signs of life.
+    private var feeds: [WaitingFeed] = []
+    private var pumpedAt = 0
 
     private init(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime) throws {
         let name = "peer\(peer.index)"
         responder = try CouchDBResponder(serving: Database(name: name, over: peer.store), hostName: name)
         self.runtime = runtime
+        isCurrent = { [weak peer] server in peer?.service as? SimulatedHTTPServer === server }
     }
 
     /// The server of a peer; nil if it does not listen.
@@ -85,10 +91,23 @@ final class SimulatedHTTPServer: @unchecked Sendable {
     /// Answers a request. Like a server, it goes on when its client is gone.
     ///
     /// `limit`: after how many bytes of the body the connection breaks; nil if it does not.
-    func answer(_ call: SimulatedCall, breakingAfter limit: Int? = nil) async -> SimulatedAnswer {
+    ///
+    /// `feed`: a feed at which the client waits, on a connection of its own; nil if the request is answered at once.
+    func answer(_ call: SimulatedCall, breakingAfter limit: Int? = nil, _ feed: WaitingFeed? = nil) async
+        -> SimulatedAnswer
+    {
         running += 1
-        defer { running -= 1 }
-        if !isPumping { pump() }
+        if let feed { feeds.append(feed) }
+        defer {
+            running -= 1
+            feeds.removeAll { $0 === feed }
+            feed?.close()
+        }
+        if !isPumping {
+            pumpedAt = runtime.clock.now
+            pump()
+        }
+        let channel = feed?.open(on: channel.embeddedEventLoop) ?? channel
         let box = AnswerBox()
         await runtime.runtime().task { [responder, channel] in
             box.answer = await Self.answer(call, limit, responder, channel)
@@ -129,9 +148,36 @@ final class SimulatedHTTPServer: @unchecked Sendable {
     /// Lets the event loop do what waits for it, as long as there are requests.
     private func pump() {
         isPumping = true
-        channel.embeddedEventLoop.run()
+        if !feeds.isEmpty, !isCurrent(self) { for feed in feeds { feed.close() } }
+        let (loop, now) = (channel.embeddedEventLoop, runtime.clock.now)
+        if feeds.isEmpty { loop.run() } else { loop.advanceTime(by: .milliseconds(Int64(now - pumpedAt))) }
+        pumpedAt = now
         guard running > 0 else { return isPumping = false }
-        runtime.clock.schedule(after: 1) { [self] in pump() }
+        // Feeds wait for long, and a loop that turns all the time makes histories slow.
+        runtime.clock.schedule(after: running > feeds.count ? 1 : 20) { [self] in pump() }
+    }
+}
+
+/// A feed at which a client waits for changes, on a connection of its own.
+///
+/// @unchecked because everything of a simulation runs on the thread that steps its clock.
+final class WaitingFeed: @unchecked Sendable {
+    private var channel: EmbeddedChannel?
+    private var isClosed = false
+
+    /// Opens the connection, which may have broken before.
+    func open(on loop: EmbeddedEventLoop) -> EmbeddedChannel {
+        let channel = EmbeddedChannel(loop: loop)
+        self.channel = channel
+        if isClosed { channel.close(promise: nil) }
+        return channel
+    }
+
+    /// The connection breaks, or the client is gone: the server notices when its event loop runs next.
+    func close() {
+        if isClosed { return }
+        isClosed = true
+        channel?.close(promise: nil)
     }
 }
 
@@ -142,6 +188,9 @@ struct SimulatedCall: Sendable {
     var target: String
     var headers: [(name: String, value: String)]
     var body: [UInt8]
+
+    /// Whether the answer may wait for changes.
+    var waitsForChanges: Bool { target.contains("feed=longpoll") }
 
     var head: HTTPRequest {
         var fields = HTTPFields()

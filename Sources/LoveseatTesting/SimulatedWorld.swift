@@ -48,11 +48,19 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     /// One of the peers is a CouchDB. Only histories of that wire have this world.
     case couch
 
+    // Only histories of another wire have the worlds below.
+
+    /// Replications over the other wire go on, too, and wait for changes at the feeds of their peers.
+    case feeds
+
     /// The worlds that ``Simulation/makeUntidy()`` draws.
     public static let untidy: [SimulatedWorld] = [
         .backups, .twins, .doubles, .sharedBlobs, .clocks, .expirations, .purges, .imports, .namesakes,
         .compactions, .largeConflicts, .couch,
     ]
+
+    /// The worlds that only histories of another wire have.
+    package static let ofOtherWires: [SimulatedWorld] = [.feeds]
 
     /// In how many of a thousand histories it takes part.
     private var share: Int {
@@ -60,7 +68,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
         case .thousands, .bodies, .largeConflicts: 8
         case .power: 40
         case .addresses, .collections, .filters, .access, .verdicts, .backups, .twins, .doubles, .sharedBlobs,
-            .clocks, .expirations, .purges, .imports, .namesakes, .compactions, .couch:
+            .clocks, .expirations, .purges, .imports, .namesakes, .compactions, .couch, .feeds:
             80
         case .network: 200
         }
@@ -68,7 +76,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
 
     /// The tidy worlds of a history, by its seed.
     static func drawn(for seed: UInt64) -> Set<SimulatedWorld> {
-        draw(allCases.filter { !untidy.contains($0) }, seed ^ 0x6472_6177)
+        draw(allCases.filter { !untidy.contains($0) && !ofOtherWires.contains($0) }, seed ^ 0x6472_6177)
     }
 
     /// The untidy worlds of a history, by its seed.

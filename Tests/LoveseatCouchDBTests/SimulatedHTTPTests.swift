@@ -81,6 +81,16 @@ import Testing
         }
     }
 
+    @Test func `histories whose replications over CouchDB's wire wait for changes end well`() throws {
+        for seed in UInt64(1)...30 {
+            let problems = try run(seed, worlds: [.feeds]).problems
+            #expect(
+                problems.isEmpty,
+                "replay: simulate --couchdb --worlds feeds --seeds \(seed): \(problems)"
+            )
+        }
+    }
+
     @Test(arguments: PlantedHTTPFault.allCases)
     func `a planted fault of CouchDB's wire is caught`(_ fault: PlantedHTTPFault) throws {
         #expect(try fault.search(fault == .leaveBranchOut ? 701...800 : 1...300) != nil)

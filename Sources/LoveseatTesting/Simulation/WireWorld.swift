@@ -6,7 +6,9 @@ struct WireWorld: HistoryWorld {
     unowned let run: SimulationRun
 
     /// The worlds that the other wire takes part in.
-    static let worlds = Set<SimulatedWorld>([.network, .power, .verdicts] + SimulatedWorld.untidy)
+    static let worlds = Set<SimulatedWorld>(
+        [.network, .power, .verdicts] + SimulatedWorld.untidy + SimulatedWorld.ofOtherWires
+    )
 
     func schedule() {
         if simulation.wire == nil { return }
