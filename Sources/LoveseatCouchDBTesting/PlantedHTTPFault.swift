@@ -20,6 +20,8 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
     case hideRestart
     /// The answer to a client that waits for changes leaves them out, and says that it goes so far.
     case loseFedChanges
+    /// The server asks no access policy.
+    case ignoreRights
     /// A CouchDB takes 32 hexadecimal digits for text, and not for 16 bytes.
     case compareRevisionsAsText
 
@@ -28,6 +30,7 @@ package enum PlantedHTTPFault: String, CaseIterable, Sendable {
         switch self {
         case .hideRestart: .power
         case .loseFedChanges: .feeds
+        case .ignoreRights: .rights
         case .compareRevisionsAsText: .couch
         default: nil
         }

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import LoveseatCore
 import LoveseatCouchDB
 import LoveseatModel
 import LoveseatReplication
@@ -31,6 +32,7 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
     private let target: SimulatedPeer
     private let runtime: SimulatedRuntime
     private let faults: Double
+    private let policy: AccessPolicy?
     private let planted: PlantedHTTPFault?
     private let latency: ClosedRange<Int>
     private var dice: SeededGenerator
@@ -45,11 +47,13 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
         to target: SimulatedPeer,
         _ runtime: SimulatedRuntime,
         faults: Double,
+        under policy: AccessPolicy?,
         planting fault: PlantedHTTPFault?,
         seed: UInt64,
         _ trace: @escaping (String) -> Void
     ) {
         (self.target, self.runtime, self.faults, planted) = (target, runtime, faults, fault)
+        self.policy = fault == .ignoreRights ? nil : policy
         self.trace = trace
         var dice = SeededGenerator(seed: seed)
         latency = dice.pick([0...0, 0...5, 5...300])
@@ -129,7 +133,7 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
                 trace("\(call.method) \(path) \(call.body.count) -> \(answer.status) \(answer.body.count)")
                 return answer
             }
-            guard let server = try SimulatedHTTPServer.of(target, runtime) else {
+            guard let server = try SimulatedHTTPServer.of(target, runtime, policy) else {
                 throw LoveseatError(.init(5_017), "peer \(target.index) does not listen")
             }
             let answer = await server.answer(call, breakingAfter: limit, feed)

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTypes
 import HummingbirdCore
 import LoveseatAssertions
-import LoveseatCore
+package import LoveseatCore
 import LoveseatCouchDB
 import LoveseatModel
 import LoveseatReplication
@@ -27,11 +27,20 @@ package struct SimulatedHTTPWire: SimulatedWire {
         to target: SimulatedPeer,
         _ runtime: SimulatedRuntime,
         _ faults: Double,
+        under policy: AccessPolicy?,
         seed: UInt64,
         _ trace: @escaping (String) -> Void
     ) -> any SimulatedWireLink {
         SimulatedHTTPLink(
-            SimulatedHTTP(to: target, runtime, faults: faults, planting: fault, seed: seed, trace),
+            SimulatedHTTP(
+                to: target,
+                runtime,
+                faults: faults,
+                under: policy,
+                planting: fault,
+                seed: seed,
+                trace
+            ),
             "peer\(target.index)"
         )
     }
@@ -72,18 +81,24 @@ final class SimulatedHTTPServer: @unchecked Sendable {
     private var feeds: [WaitingFeed] = []
     private var pumpedAt = 0
 
-    private init(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime) throws {
+    private init(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime, _ policy: AccessPolicy?) throws {
         let name = "peer\(peer.index)"
-        responder = try CouchDBResponder(serving: Database(name: name, over: peer.store), hostName: name)
+        responder = try CouchDBResponder(
+            serving: Database(name: name, over: peer.store),
+            hostName: name,
+            policy: policy
+        )
         self.runtime = runtime
         isCurrent = { [weak peer] server in peer?.service as? SimulatedHTTPServer === server }
     }
 
-    /// The server of a peer; nil if it does not listen.
-    static func of(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime) throws -> SimulatedHTTPServer? {
+    /// The server of a peer, which all of its clients have; nil if it does not listen. `policy`: the peer's.
+    static func of(_ peer: SimulatedPeer, _ runtime: SimulatedRuntime, _ policy: AccessPolicy?) throws
+        -> SimulatedHTTPServer?
+    {
         guard peer.listens else { return nil }
         if let server = peer.service as? SimulatedHTTPServer { return server }
-        let server = try SimulatedHTTPServer(peer, runtime)
+        let server = try SimulatedHTTPServer(peer, runtime, policy)
         peer.service = server
         return server
     }

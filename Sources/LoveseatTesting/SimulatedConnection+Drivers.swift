@@ -91,7 +91,7 @@ extension SimulatedConnection {
         _ note: @escaping @Sendable (ReplicationReport) -> Void
     ) -> ReplicationDriver {
         var passive = PassivePlan(collections: target.collections.map(\.name))
-        let access = surroundings.access()
+        let access = surroundings.access()?.peerAccess
         passive.usesDeltas = plan.passiveDeltas
         passive.isPlain = target.isHub
         passive.restrictsAccess = access != nil
@@ -201,12 +201,23 @@ extension SimulatedConnection {
         let end = beginActive()
         let runtime = surroundings.runtime.runtime(driver: end.executor, wall: end.owner.wall)
         end.time = runtime.clock as? SimulatedTime
-        let link = wire.link(to: target, surroundings.runtime, plan.httpFaults, seed: dice.next()) {
-            [surroundings, source, target] in surroundings.trace("\(source.index)>\(target.index) \($0)")
+        let access = surroundings.access()
+        let link = wire.link(
+            to: target,
+            surroundings.runtime,
+            plan.httpFaults,
+            under: access?.policy,
+            seed: dice.next()
+        ) { [surroundings, source, target] in
+            surroundings.trace("\(source.index)>\(target.index) \($0)")
         }
         otherLink = link
+        var options = ConnectionOptions()
+        if let access {
+            options.authenticator = BasicAuthenticator(username: access.user, password: "secret")
+        }
         let request = ReplicationRequest(
-            options: ConnectionOptions(),
+            options: options,
             runtime: runtime,
             recordName: { [self] in recordedName = $0 },
             begin: { [self] in

@@ -12,7 +12,7 @@ final class SimulatedConnection: @unchecked Sendable {
     struct Surroundings {
         let runtime: SimulatedRuntime
         /// The access that the passive side grants to the active one; nil for everything.
-        let access: () -> PeerAccess?
+        let access: () -> SimulatedAccess?
         let wrap: (any ReplicaSource, SimulatedPeer) -> any ReplicaSource
         /// Pulls documents by their IDs over another connection, and says whether that ended well.
         let fetch: (FetchNotice) async -> Bool

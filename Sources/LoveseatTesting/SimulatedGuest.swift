@@ -19,6 +19,8 @@ final class SimulatedGuest {
     /// The classes that its filter lets through in the end.
     let lastFilter: Set<Int>
     private let keepsVersion: Bool
+    /// Whether it edits nothing, and speaks the other wire.
+    let onlyPulls: Bool
 
     /// `keepsVersion`: a mistake: a loosened filter has the version of the narrow one.
     init(
@@ -27,16 +29,19 @@ final class SimulatedGuest {
         isRestricted: Bool,
         rights: SimulatedRights,
         lastFilter: Set<Int>,
-        keepsVersion: Bool
+        keepsVersion: Bool,
+        onlyPulls: Bool = false
     ) {
         (self.peer, self.host, self.isRestricted) = (peer, host, isRestricted)
         (self.rights, self.lastFilter, self.keepsVersion) = (rights, lastFilter, keepsVersion)
+        self.onlyPulls = onlyPulls
     }
 
     /// Puts its filter into a connection that it makes.
     func restrict(_ plan: inout SimulatedConnection.Plan) {
         // With a filter of its own besides, it would keep what is taken from it.
         (plan.pushFilter, plan.pullFilter) = (nil, nil)
+        if onlyPulls { (plan.pulls, plan.pushes) = (true, false) }
         if isRestricted { return }
         let (rights, seen) = (rights, rights.read)
         plan.filter = { candidate, _ in rights.isIn(seen, candidate.documentID, candidate.body) }

@@ -52,6 +52,8 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
 
     /// Replications over the other wire go on, too, and wait for changes at the feeds of their peers.
     case feeds
+    /// Users of the other wire whose host lets them have a part of its documents, which changes. They only pull.
+    case rights
 
     /// The worlds that ``Simulation/makeUntidy()`` draws.
     public static let untidy: [SimulatedWorld] = [
@@ -60,7 +62,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
     ]
 
     /// The worlds that only histories of another wire have.
-    package static let ofOtherWires: [SimulatedWorld] = [.feeds]
+    package static let ofOtherWires: [SimulatedWorld] = [.feeds, .rights]
 
     /// In how many of a thousand histories it takes part.
     private var share: Int {
@@ -68,7 +70,7 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
         case .thousands, .bodies, .largeConflicts: 8
         case .power: 40
         case .addresses, .collections, .filters, .access, .verdicts, .backups, .twins, .doubles, .sharedBlobs,
-            .clocks, .expirations, .purges, .imports, .namesakes, .compactions, .couch, .feeds:
+            .clocks, .expirations, .purges, .imports, .namesakes, .compactions, .couch, .feeds, .rights:
             80
         case .network: 200
         }

@@ -91,6 +91,16 @@ import Testing
         }
     }
 
+    @Test func `users of CouchDB's wire get what they may read, and nothing else`() throws {
+        for seed in UInt64(1)...30 {
+            let problems = try run(seed, worlds: [.rights]).problems
+            #expect(
+                problems.isEmpty,
+                "replay: simulate --couchdb --worlds rights --seeds \(seed): \(problems)"
+            )
+        }
+    }
+
     @Test(arguments: PlantedHTTPFault.allCases)
     func `a planted fault of CouchDB's wire is caught`(_ fault: PlantedHTTPFault) throws {
         #expect(try fault.search(fault == .leaveBranchOut ? 701...800 : 1...300) != nil)

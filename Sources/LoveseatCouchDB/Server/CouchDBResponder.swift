@@ -9,8 +9,9 @@ package import NIOCore
 package struct CouchDBResponder: Sendable {
     private let server: CouchDBServer
 
-    /// Serves the collections of a database to everybody. `hostName`: the name by which clients reach it.
-    package init(serving database: Database, hostName: String) throws {
+    /// Serves the collections of a database. `hostName`: the name by which clients reach it. `policy`: decides which documents each client
+    /// may have, which is who it says; nil for everybody and everything.
+    package init(serving database: Database, hostName: String, policy: AccessPolicy? = nil) throws {
         var settings = CouchDBServer.Settings(
             requests: RequestPolicy(
                 origins: [],
@@ -26,14 +27,24 @@ package struct CouchDBResponder: Sendable {
         // As a listener does.
         if store.revisionLimit < 1_000 { try store.write { try $0.setRevisionLimit(1_000) } }
         settings.worksInPlace = true
+        settings.policy = policy
         server = try CouchDBServer(
             databases: Databases(database: database, fixed: nil, allowsCreation: false),
             settings: settings,
-            authenticator: ConnectionAuthenticator(nil, fingerprint: nil),
+            authenticator: ConnectionAuthenticator(policy == nil ? nil : Believing(), fingerprint: nil),
             needsLogin: false,
             urls: { [] },
             admit: { _ in }
         )
+    }
+
+    /// Takes every client for the user that it names.
+    private struct Believing: ListenerAuthenticator {
+        let hasUnguessableSecrets = true
+
+        func authenticate(_ client: ConnectingClient) async -> PeerIdentity? {
+            client.credentials.map { PeerIdentity(username: $0.username) }
+        }
     }
 
     /// Answers a request of a connection.

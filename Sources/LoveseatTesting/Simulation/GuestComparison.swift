@@ -67,6 +67,12 @@ struct GuestComparison: HistoryPart {
         if let tree = guest.peer.tree(id, in: collection), let seen = guest.forbiddenContent(id, tree) {
             return "SEEN \(seen)"
         }
+        if guest.onlyPulls {
+            // CouchDB's wire takes nothing back. If the content decides, it does so over each branch, with its ancestors.
+            guard let theirs, !theirs.isDeleted, !rights.isByBody, rights.isIn(rights.read, id, theirs.body)
+            else { return nil }
+            return guest.peer.tree(id, in: collection)?.contains(theirs.revision) == true ? nil : "MISSING"
+        }
         let isGone = theirs?.isDeleted ?? true
         if mine?.isDeleted ?? true, isGone { return nil }
         if let mine, !mine.isDeleted, let theirs, mine.body == theirs.body, !mine.hasConflict,

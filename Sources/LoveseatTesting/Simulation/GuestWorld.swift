@@ -12,7 +12,9 @@ struct GuestWorld: HistoryWorld {
     private func schedule(_ guest: SimulatedGuest) {
         let edge = Edge(guest.peer.index, guest.host)
         for _ in 0..<dice.worlds.int(2...6) { at(0...20_000) { traffic.connect(edge) } }
-        for _ in 0..<dice.worlds.int(0...12) { at(0...20_000) { try edit(as: guest) } }
+        if !guest.onlyPulls {
+            for _ in 0..<dice.worlds.int(0...12) { at(0...20_000) { try edit(as: guest) } }
+        }
         guard guest.isRestricted else {
             for missing in guest.lastFilter.subtracting(guest.rights.read).sorted() {
                 at(1_000...20_000) { loosen(guest, missing) }
@@ -88,16 +90,17 @@ struct GuestWorld: HistoryWorld {
     }
 
     /// The access that a peer grants to another one; nil if everybody may do everything.
-    func access(to target: Int, from source: Int) -> PeerAccess? {
+    func access(to target: Int, from source: Int) -> SimulatedAccess? {
         guard mesh.guests.contains(where: { $0.isRestricted && $0.host == target }) else { return nil }
-        let rights = mesh.guests.first { $0.isRestricted && $0.peer.index == source }?.rights
+        let restricted = mesh.guests.filter(\.isRestricted)
+        let rights = Dictionary(uniqueKeysWithValues: restricted.map { ("peer-\($0.peer.index)", $0.rights) })
         let isIgnored = simulation.fault == .ignorePolicy
-        return PeerAccess(
-            peer: PeerIdentity(username: "peer-\(source)"),
-            policy: AccessPolicy { _, _, document in
-                guard let rights, let document, !isIgnored else { return .write }
-                return rights.access(document.id, document.json)
+        let policy = AccessPolicy { peer, _, document in
+            guard let rights = peer.username.flatMap({ rights[$0] }), let document, !isIgnored else {
+                return .write
             }
-        )
+            return rights.access(document.id, document.json)
+        }
+        return SimulatedAccess(user: "peer-\(source)", policy: policy)
     }
 }

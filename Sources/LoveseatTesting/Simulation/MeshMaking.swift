@@ -53,6 +53,7 @@ struct MeshMaking: HistoryPart {
         try makeGuests(names)
         drawWires()
         try makeCouch(names)
+        try makeUsers(names)
         drawVerdicts()
     }
 
@@ -146,6 +147,38 @@ struct MeshMaking: HistoryPart {
             mesh.foreignEdges.insert(Edge(source, index))
         }
         mesh.peers.append(couch)
+    }
+
+    /// Guests of another wire, which only pull.
+    private func makeUsers(_ names: [CollectionName]) throws {
+        if !worlds.contains(.rights) || simulation.wire == nil { return }
+        let host = dice.wire.int(0...journal.report.peers - 1)
+        for _ in 0..<dice.wire.int(1...2) {
+            let peer = try SimulatedPeer(
+                index: peers.count,
+                collections: names,
+                blobFolder: "\(run.folder)/\(peers.count)",
+                seed: dice.wire.next(),
+                clock: clock,
+                runsTasksInPlace: true
+            )
+            let classes = Set((0..<SimulatedGuest.classes).shuffled(using: &dice.wire).prefix(2))
+            let user = SimulatedGuest(
+                peer,
+                host: host,
+                isRestricted: true,
+                rights: SimulatedRights(isByBody: dice.wire.chance(0.5), read: classes, write: []),
+                lastFilter: classes,
+                keepsVersion: false,
+                onlyPulls: true
+            )
+            mesh.peers.append(peer)
+            mesh.guests.append(user)
+            mesh.edges.append(Edge(peer.index, host))
+            mesh.foreignEdges.insert(Edge(peer.index, host))
+        }
+        // A policy decides about a deletion by what was deleted.
+        try peers[host].store.keepDeletedBodies()
     }
 
     private func drawVerdicts() {

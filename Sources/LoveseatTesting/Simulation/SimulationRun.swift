@@ -118,10 +118,12 @@ final class SimulationRun: @unchecked Sendable {
     private func noteChanges() {
         do {
             for peer in mesh.peers {
+                let inspect = GuestWorld(run: self).inspector(of: peer)
                 let (documents, isDurable) = try peer.drainChanges()
                 for (collection, id) in documents {
                     guard let tree = peer.tree(id, in: collection) else { continue }
                     ledger.oracle.note(peer.index, "\(collection)/\(id)", tree)
+                    inspect?(id, tree)
                 }
                 if isDurable { peer.reachedDisk(ledger.oracle) }
             }

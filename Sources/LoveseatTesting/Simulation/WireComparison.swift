@@ -26,6 +26,7 @@ struct WireComparison: HistoryPart {
     /// Compares leaves.
     func compareWires() throws {
         if mesh.mayDisagree || (!journal.report.problems.isEmpty && !simulation.isPlanted) { return }
+        let peers = peers.filter { !mesh.isGuest($0) }
         for collection in peers[0].collections.indices {
             let ids = try Set(peers.flatMap { try $0.state(of: collection).keys }).sorted()
             for id in ids {

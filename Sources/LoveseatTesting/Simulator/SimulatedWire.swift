@@ -12,12 +12,13 @@ package protocol SimulatedWire: Sendable {
     /// Returns the databases of a peer that speaks this wire and is not a Loveseat.
     func makeForeignDatabases(of peer: Int) -> any ForeignDatabases
 
-    /// Begins a connection to a peer. `faults`: to how many of the requests something happens. `seed` decides what happens, and when.
-    /// `trace` takes a line for each event.
+    /// Begins a connection to a peer. `faults`: to how many of the requests something happens. `policy`: decides which documents the peer
+    /// lets its users have; nil if everybody may do everything. `seed` decides what happens, and when. `trace` takes a line for each event.
     func link(
         to target: SimulatedPeer,
         _ runtime: SimulatedRuntime,
         _ faults: Double,
+        under policy: AccessPolicy?,
         seed: UInt64,
         _ trace: @escaping (String) -> Void
     ) -> any SimulatedWireLink
