@@ -86,6 +86,11 @@ public enum SimulatedWorld: String, CaseIterable, Sendable {
         draw(untidy, seed ^ 0x756E_7469_6479)
     }
 
+    /// The worlds of another wire that a history has, by its seed.
+    static func worldsOfOtherWires(for seed: UInt64) -> Set<SimulatedWorld> {
+        draw(ofOtherWires, seed ^ 0x7769_7265_73)
+    }
+
     private static func draw(_ worlds: [SimulatedWorld], _ seed: UInt64) -> Set<SimulatedWorld> {
         var dice = SeededGenerator(seed: seed)
         return Set(worlds.filter { world in dice.int(1...1_000) <= world.share })

@@ -72,7 +72,10 @@ public struct Simulation: Sendable {
     }
 
     /// Adds the untidy worlds that the seed draws: what people do beside syncing, by a generator of its own.
-    public mutating func makeUntidy() { worlds.formUnion(SimulatedWorld.untidyWorlds(for: seed)) }
+    public mutating func makeUntidy() {
+        worlds.formUnion(SimulatedWorld.untidyWorlds(for: seed))
+        worlds.formUnion(SimulatedWorld.worldsOfOtherWires(for: seed))
+    }
 
     /// Runs the history.
     ///
