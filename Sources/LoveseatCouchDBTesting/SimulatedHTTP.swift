@@ -40,6 +40,7 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
     /// How often all that was under way was lost.
     private var cuts = 0
     private var isDead = false
+    private(set) var errorsOnTheWay: Set<Int> = []
     /// The feeds at which the client waits.
     private var waiting: [WaitingFeed] = []
 
@@ -164,6 +165,7 @@ final class SimulatedHTTP: RemoteTransport, @unchecked Sendable {
             let isAfter = dice.chance(0.5)
             // 403 would be the server's own word, after which a document is not sent again before it changes.
             var answer = SimulatedAnswer(status: dice.pick([401, 404, 408, 429, 500, 502, 503, 504]))
+            errorsOnTheWay.insert(answer.status)
             if dice.chance(0.5) { answer.headers.append((name: "Retry-After", value: "1")) }
             answer.body = Array("<html>\(answer.status)</html>".utf8)
             if isAfter { _ = try await serve() }

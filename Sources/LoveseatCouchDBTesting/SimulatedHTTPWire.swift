@@ -62,6 +62,8 @@ private final class SimulatedHTTPLink: SimulatedWireLink {
         return try await endpoint.replicate(with: request)
     }
 
+    var errorsOnTheWay: Set<Int> { network.errorsOnTheWay }
+
     func cut() { network.cut() }
     func kill() { network.kill() }
 }

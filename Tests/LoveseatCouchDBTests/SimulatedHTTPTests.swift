@@ -81,6 +81,16 @@ import Testing
         }
     }
 
+    /// Of five requests, two answers were cut, two requests were lost, and a proxy answered 500.
+    @Test func `a session that what is on the way ends is no finding`() throws {
+        var simulation = Simulation(seed: 15)
+        simulation.edits = 60
+        simulation.makeUntidy()
+        simulation.worlds.subtract(SimulatedWorld.ofOtherWires)
+        simulation.wire = SimulatedHTTPWire()
+        #expect(try simulation.run().problems == [])
+    }
+
     @Test func `histories whose replications over CouchDB's wire wait for changes end well`() throws {
         for seed in UInt64(1)...30 {
             let problems = try run(seed, worlds: [.feeds]).problems

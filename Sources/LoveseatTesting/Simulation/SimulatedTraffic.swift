@@ -168,8 +168,12 @@ final class SimulatedTraffic: HistoryPart {
         if worlds.contains(.verdicts) { VersionChecks(run: run).checkVersions() }
     }
 
-    /// Whether somebody on the way refused a request, which ends a session: it is not for the client to try again.
+    /// Whether somebody on the way refused a request, or answered that the server failed, which ends a session: it is not for the client to
+    /// try again for ever.
     private func isCaused(_ failure: LoveseatError, _ connection: SimulatedConnection) -> Bool {
-        connection.plan.httpFaults > 0 && [10_401, 10_404].contains(failure.code.value)
+        if connection.plan.httpFaults == 0 { return false }
+        let isError =
+            failure.code.value == 10_500 && connection.otherLink?.errorsOnTheWay.contains(500) == true
+        return isError || [10_401, 10_404].contains(failure.code.value)
     }
 }

@@ -26,6 +26,9 @@ package protocol SimulatedWire: Sendable {
 
 /// A connection over another wire.
 package protocol SimulatedWireLink: AnyObject {
+    /// The errors of HTTP with which somebody on the way answered in the peer's place.
+    var errorsOnTheWay: Set<Int> { get }
+
     func replicate(with request: ReplicationRequest) async throws -> any Replication
 
     /// All that is under way is lost.
