@@ -74,7 +74,7 @@ struct CertificateAttributes {
         .map { GeneralName.dnsName($0) }
         for text in list(certAttrIPAddress) {
             guard let bytes = IPAddress.bytes(text) else {
-                throw LoveseatError(.crypto, "\"\(text)\" is not an IP address")
+                throw LoveseatError(.invalidParameter, "\"\(text)\" is not an IP address")
             }
             names.append(.ipAddress(ASN1OctetString(contentBytes: bytes[...])))
         }

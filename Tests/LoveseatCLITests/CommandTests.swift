@@ -92,6 +92,32 @@ struct CommandTests {
         #expect(try folder.run("ls", "db").lines.isEmpty)
     }
 
+    @Test(arguments: ["plain", "file/new"])
+    func `a database is not created in the place of a file, which is named`(_ database: String) throws {
+        try folder.write("", to: "plain.loveseat")
+        try folder.write("", to: "file")
+        let file = database == "plain" ? "plain.loveseat" : "file"
+        for arguments in [["create", database], ["put", database, "a", "{}"]] {
+            let outcome = try folder.run(arguments)
+            #expect(outcome.status == 73, "\(arguments)")
+            #expect(outcome.errors.contains("/\(file) is there already"), "\(outcome.errors)")
+        }
+    }
+
+    @Test func `an address that is not one is a wrong option`() throws {
+        let identities = ["LOVESEAT_IDENTITIES": "\(folder.path)/identities"]
+        let outcome = try folder.run(
+            "identity",
+            "create",
+            "kiosk",
+            "--ip",
+            "1.2.3.999",
+            environment: identities
+        )
+        #expect(outcome.status == 64)
+        #expect(outcome.errors.contains("\"1.2.3.999\" is not an IP address"))
+    }
+
     @Test func `blobs go into documents and come out again`() throws {
         let content = String(repeating: "lorem ipsum ", count: 50_000)
         try folder.write(content, to: "text")

@@ -97,7 +97,7 @@ struct IdentityTests {
         #expect(code { _ = try make() }?.code == .crypto)
         #expect(code { _ = try make("x", [certAttrCommonName: ""]) }?.code == .crypto)
         #expect(code { _ = try make("x", [certAttrCountry: "Norway"]) }?.code == .crypto)
-        #expect(code { _ = try make("x", [certAttrIPAddress: "300.1.1.1"]) }?.code == .crypto)
+        #expect(code { _ = try make("x", [certAttrIPAddress: "300.1.1.1"]) }?.code == .invalidParameter)
         #expect(code { _ = try make("x", ["shoe size": "43"]) }?.message.contains("shoe size") == true)
         #expect(code { _ = try make("x", expiration: Date.distantPast) }?.code == .crypto)
         #expect(code { _ = try make("") }?.code == .crypto)

@@ -340,6 +340,8 @@ def codes():
         result = scratch.send(receiver.code, note, photo)
         check(result.returncode == 1 and "note.txt: neither a photo nor a video" in result.stderr, f"{result}")
         receiver.wait_saved(1)
+        missing = scratch.send(receiver.code, scratch.path / "from/none.jpg")
+        check(missing.returncode == 66 and "none.jpg: No such file" in missing.stderr, f"{missing}")
 
 
 TESTS = [

@@ -51,6 +51,18 @@ struct DatabaseArgument: ParsableArguments {
         }
     }
 
+    /// The path of an existing file that takes the place of the folder of the database, or of one above it; nil if there is none.
+    private var fileInTheWay: String? {
+        var place = URL(filePath: folder)
+        var isFolder: ObjCBool = false
+        while !FileManager.default.fileExists(atPath: place.path, isDirectory: &isFolder) {
+            let parent = place.deletingLastPathComponent()
+            if parent.path.utf8.count >= place.path.utf8.count { return nil }
+            place = parent
+        }
+        return isFolder.boolValue ? nil : place.path
+    }
+
     /// Says why something is not accessible, unless it does not exist.
     private static func refuse(_ error: Int32, _ path: String) throws {
         if error == ENOENT || error == ENOTDIR { return }
@@ -93,7 +105,12 @@ struct DatabaseArgument: ParsableArguments {
 
     /// Opens a database, and creates it if it does not exist.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
-        _ = try exists
+        if try !exists, let file = fileInTheWay {
+            throw LoveseatError(
+                .cannotCreate,
+                "cannot create \(database): \(file) is there already, and is not a folder"
+            )
+        }
         var config = DatabaseConfiguration(directory: parts.directory, enableDeltaSync: keepsDeltaBases)
         config.remembersDeltaSync = true
         return try Database(name: parts.name, config: config)

@@ -56,9 +56,7 @@ struct Send: AsyncParsableCommand {
     private func run(_ code: ScannedCode?, _ paths: [String], _ shelf: PhotoShelf) async throws {
         let (photos, refusals) = await shelf.add(FileFinder.expand(paths), options.changes)
         for refusal in refusals { try report(refusal) }
-        guard !photos.isEmpty else {
-            throw DropError(.partial, "there is no photo to send")
-        }
+        guard !photos.isEmpty else { throw PhotoShelf.nothingToSend(refusals) }
         try Task.checkCancellation()
         if options.sender == nil, !options.json {
             Output.remark(

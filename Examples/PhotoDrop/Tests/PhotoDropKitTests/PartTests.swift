@@ -106,6 +106,21 @@ import Testing
     }
 }
 
+@Suite struct RefusalTests {
+    @Test func onlyMissingFilesAreMissing() async throws {
+        let scratch = try SessionTests.Scratch()
+        let note = try scratch.write("note.txt", Array("not a photo".utf8))
+        let shelf = try PhotoShelf(sender: SenderID(bytes: Array(1...8)))
+        let missing = await shelf.add(FileFinder.expand(["\(note).none"])).refusals
+        let both = await shelf.add(FileFinder.expand([note, "\(note).none"])).refusals
+        await shelf.remove()
+        #expect(missing.map(\.reason) == ["No such file or directory"])
+        #expect(PhotoShelf.nothingToSend(missing).kind == .notFound)
+        #expect(PhotoShelf.nothingToSend(both).kind == .partial)
+        #expect(PhotoShelf.nothingToSend([]).kind == .partial)
+    }
+}
+
 @Suite struct EventTests {
     @Test func readersMissNothing() async {
         let hub = EventHub()

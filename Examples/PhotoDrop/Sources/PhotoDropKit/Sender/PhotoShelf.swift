@@ -7,7 +7,9 @@ package struct PhotoShelf: Sendable {
     /// A file that was not taken.
     package struct Refusal: Hashable, Sendable {
         package let name: String
-        package let reason: String
+        package let error: DropError
+
+        package var reason: String { error.message }
     }
 
     /// How photos are changed before they are sent.
@@ -69,19 +71,26 @@ package struct PhotoShelf: Sendable {
             switch results[index] {
             case .success(let photo):
                 if seen.insert(photo.id).inserted { photos.append(photo) }
-            case .failure(let error): refusals.append(Refusal(name: item.name, reason: error.message))
+            case .failure(let error): refusals.append(Refusal(name: item.name, error: error))
             case nil: break
             }
         }
         do { try collection.save(photos.map(\.document)) } catch {
-            return ([], refusals + photos.map { Refusal(name: $0.name, reason: "\(error)") })
+            let reason = DropError(.disk, "\(error)")
+            return ([], refusals + photos.map { Refusal(name: $0.name, error: reason) })
         }
         return (photos, refusals)
     }
 
+    /// The error of a command that has nothing to send, because these files were refused.
+    package static func nothingToSend(_ refusals: [Refusal]) -> DropError {
+        let areMissing = !refusals.isEmpty && refusals.allSatisfy { $0.error.kind == .notFound }
+        return DropError(areMissing ? .notFound : .partial, "there is no photo to send")
+    }
+
     private func add(_ item: FileFinder.Item, _ changes: Changes) async -> Result<PhotoDocument, DropError> {
         switch item {
-        case .refused(_, let reason): return .failure(DropError(.data, reason))
+        case .refused(_, let error): return .failure(error)
         case .file(let path, let name):
             do throws(DropError) { return .success(try await photo(path, name, changes)) } catch {
                 return .failure(error)
