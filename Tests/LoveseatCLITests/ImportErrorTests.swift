@@ -1,5 +1,6 @@
 import Foundation
 import LoveseatModel
+import LoveseatTesting
 import Testing
 
 /// Imports that fail: what they say, and what is left of them.
@@ -61,6 +62,37 @@ struct ImportErrorTests {
         #expect(try JSONValue(parsing: text)["exitCode"]?.int == 128 + Int(signal))
         #expect(rest.contains("interrupted; nothing was saved"), "\(rest)")
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/new.loveseat"))
+    }
+
+    @Test(arguments: [(SIGINT, true), (SIGTERM, true), (SIGINT, false)])
+    func `an import that is interrupted while it waits for more of a pipe ends as one of a file does`(
+        _ signal: Int32,
+        _ isAtomic: Bool
+    ) throws {
+        let process = Process()
+        process.executableURL = try CommandLineFolder.program
+        process.arguments = ["import", "new", "-", "--json"] + (isAtomic ? ["--atomic"] : [])
+        process.currentDirectoryURL = URL(filePath: folder.path)
+        let (input, output, errors) = (Pipe(), Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        process.standardError = errors
+        try Lifeline.run(process)
+        let lines = (0..<1_500).map { "{\"_id\":\"d\($0)\"}\n" }.joined()
+        try input.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
+        // The first line of the progress comes with the first thousand documents. The rest of the pipe never comes.
+        _ = try errors.text { $0.contains("importing") }
+        kill(process.processIdentifier, signal)
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let rest = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        withExtendedLifetime(input) {}
+        #expect(process.terminationReason == .exit)
+        #expect(process.terminationStatus == 128 + signal)
+        #expect(try JSONValue(parsing: text)["documents"]?.int == (isAtomic ? 0 : 1_000))
+        let outcome = isAtomic ? "nothing was saved" : "1000 documents before it were saved"
+        #expect(rest.contains("interrupted; \(outcome)"), "\(rest)")
+        #expect(FileManager.default.fileExists(atPath: "\(folder.path)/new.loveseat") != isAtomic)
     }
 
     @Test(arguments: [[], ["--atomic"]])

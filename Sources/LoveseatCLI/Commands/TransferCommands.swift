@@ -167,7 +167,7 @@ struct Import: AsyncParsableCommand {
 
     private func importDump(_ path: String) throws {
         let source = try FileSource(path)
-        Self.catchInterrupts(ofFile: source.share != nil)
+        Signals.begin()
         let (database, collection, created) = try options.createInSilence()
         var importer = try DumpImporter(collection: collection, name: source.name)
         var line = ProgressLine()
@@ -191,16 +191,13 @@ struct Import: AsyncParsableCommand {
         try report(counts, kept, failure: result.failure)
     }
 
-    /// An import of a file ends at a signal like one that fails. One of a terminal or a pipe may wait for its next line without end,
-    /// so a signal ends the process.
-    private static func catchInterrupts(ofFile isFile: Bool) { if isFile { Signals.begin() } }
-
+    /// An import ends at a signal like one that fails.
     private static func checkInterrupt() throws {
         if let signal = Signals.interruption { throw Interrupted(signal: signal) }
     }
 
     private func importDocuments(_ source: DocumentSource) throws {
-        Self.catchInterrupts(ofFile: source.share != nil)
+        Signals.begin()
         let (database, collection, created) = try options.createInSilence()
         var importer = Importer(database: database, collection: collection, idField: idField)
         let result = Result {

@@ -49,12 +49,22 @@ struct FileSource {
         return "\(path) is a folder: name a file"
     }
 
-    /// The next piece; nil at the end.
+    /// The next piece, as soon as there is one; nil at the end.
+    ///
+    /// - Throws: ``Interrupted`` if the command is interrupted while it waits for a terminal or a pipe; `ioError`.
     func read(upToCount count: Int) throws -> Data? {
-        do {
-            let data = try file.read(upToCount: count)
-            return data?.isEmpty ?? true ? nil : data
-        } catch { throw LoveseatError(.ioError, "cannot read \(name): \(error.localizedDescription)") }
+        var piece = Data(count: count)
+        while true {
+            try Signals.waitForInput(file.fileDescriptor)
+            let got = piece.withUnsafeMutableBytes {
+                Foundation.read(file.fileDescriptor, $0.baseAddress, count)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else {
+                throw LoveseatError(.ioError, "cannot read \(name): \(String(cString: strerror(errno)))")
+            }
+            return got == 0 ? nil : piece.prefix(got)
+        }
     }
 
     /// Calls `body` with each piece of the file.

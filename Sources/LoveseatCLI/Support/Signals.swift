@@ -45,6 +45,32 @@ enum Signals {
         return { interruption != nil }
     }
 
+    /// The end of a pipe that can be read from after an interrupt; nil without a file descriptor that is left.
+    private static let wakening: Int32? = {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { return nil }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let output = ends[1]
+        onInterrupt {
+            var byte: UInt8 = 0
+            _ = write(output, &byte, 1)
+        }
+        return ends[0]
+    }()
+
+    /// Waits until a file can be read. Before ``begin()``, it returns at once.
+    ///
+    /// - Throws: ``Interrupted`` if there was an interrupt.
+    static func waitForInput(_ descriptor: Int32) throws {
+        // A signal ends the process then.
+        if !hasBegun.load(ordering: .acquiring) { return }
+        var files = [descriptor, wakening ?? -1].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        repeat {
+            if let interruption { throw Interrupted(signal: interruption) }
+        } while poll(&files, nfds_t(files.count), -1) <= 0 && errno == EINTR
+        if let interruption { throw Interrupted(signal: interruption) }
+    }
+
     /// Calls a closure at each SIGINT, which then ends nothing: at a prompt it is about the statement. SIGTERM ends the process.
     static func onEachInterrupt(_ body: @escaping @Sendable () -> Void) {
         isInteractive.store(true, ordering: .releasing)
