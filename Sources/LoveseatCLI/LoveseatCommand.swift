@@ -69,6 +69,7 @@ enum Main {
         keepExamplesWhole()
         do {
             try refuseDamagedArguments()
+            try LoveseatCommand.refuseUnknown(in: CommandLine.arguments.dropFirst())
             try SingleOptions.refuseRepeated(in: CommandLine.arguments.dropFirst())
             var command = try LoveseatCommand.parseAsRoot()
             if var command = command as? any AsyncParsableCommand {

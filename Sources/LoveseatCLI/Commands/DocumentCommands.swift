@@ -219,10 +219,7 @@ struct Set: ParsableCommand {
         let (database, collection) = try create ? options.create() : options.open()
         let stored = try collection.document(id: id)
         guard var document = stored ?? (create ? Document(id: id) : nil) else {
-            throw LoveseatError(
-                .notFound,
-                "there is no document \"\(id)\" in \(collection.fullName): use --create to create it"
-            )
+            throw collection.absence(of: id, advice: "use --create to create it")
         }
         var value = JSONValue.object(document.properties)
         try LoveseatError.ofInput {
@@ -249,7 +246,10 @@ struct Remove: ParsableCommand {
         try options.change { transaction, collection in
             for id in ids {
                 guard let document = try transaction.document(id: id, in: collection) else {
-                    throw LoveseatError(.notFound, "there is no document \"\(id)\"; nothing was deleted")
+                    let absence = collection.absence(of: id) {
+                        try transaction.documentIDs($0, in: collection)
+                    }
+                    throw LoveseatError(absence.code, "nothing was deleted: \(absence.message)")
                 }
                 try transaction.delete(document, in: collection)
             }

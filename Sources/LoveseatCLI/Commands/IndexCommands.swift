@@ -174,7 +174,10 @@ struct DeleteIndex: ParsableCommand {
     func run() throws {
         let (database, collection) = try options.open()
         guard try collection.indexes().contains(where: { $0.isExactly(name) }) else {
-            throw LoveseatError(.notFound, "there is no index \"\(name)\" in \(collection.fullName)")
+            throw LoveseatError.absent(
+                "there is no index \"\(name)\" in \(collection.fullName)",
+                nearest: NearestName.nearest(to: name, among: try collection.indexes())
+            )
         }
         try collection.deleteIndex(forName: name)
         try database.close()

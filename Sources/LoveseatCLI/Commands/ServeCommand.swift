@@ -299,9 +299,9 @@ extension Database {
         guard !names.isEmpty else { return try scopes().flatMap { try $0.collections() } }
         return try names.map { name in
             guard let collection = try collection(name: name.name, scope: name.scope) else {
-                throw LoveseatError(
-                    .notFound,
-                    "there is no collection \(name.fullName): create it with `loveseat create DB --collections \(name)`"
+                throw name.absence(
+                    from: self,
+                    advice: "create it with `loveseat create DB --collections \(name)`"
                 )
             }
             return collection

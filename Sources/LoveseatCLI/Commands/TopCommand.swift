@@ -23,7 +23,7 @@ struct Top: AsyncParsableCommand {
 
     func run() async throws {
         guard try argument.exists else {
-            throw LoveseatError(.notFound, "there is no database \(argument.database)")
+            throw LoveseatError.absent("there is no database \(argument.database)", nearest: argument.nearest)
         }
         do { try await watch(ControlBackend(database: argument.database)) } catch is Interrupted {
             // It goes on until a signal.

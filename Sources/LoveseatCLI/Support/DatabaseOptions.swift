@@ -80,9 +80,10 @@ struct DatabaseArgument: ParsableArguments {
     /// `keepsDeltaBases`: whether documents keep earlier bodies from now on, to send peers the difference.
     func open(keepsDeltaBases: Bool = false) throws -> Database {
         guard try exists else {
-            throw LoveseatError(
-                .notFound,
-                "there is no database \(database): create it with `loveseat create \(database)`"
+            throw LoveseatError.absent(
+                "there is no database \(database)",
+                nearest: nearest,
+                advice: "create it with `loveseat create \(database)`"
             )
         }
         return try create(keepsDeltaBases: keepsDeltaBases)
@@ -152,7 +153,7 @@ struct CollectionOptions: ParsableArguments {
     private func existing(in database: Database) throws -> Loveseat.Collection {
         let name = try name()
         guard let collection = try database.collection(name: name.name, scope: name.scope) else {
-            throw LoveseatError(.notFound, "there is no collection \(name.fullName) in \(argument.database)")
+            throw name.absence(from: database)
         }
         return collection
     }
@@ -197,7 +198,7 @@ struct CollectionOptions: ParsableArguments {
     func document(_ id: String) throws -> (Database, Loveseat.Collection, Document) {
         let (database, collection) = try read()
         guard let document = try collection.document(id: id) else {
-            throw LoveseatError(.notFound, "there is no document \"\(id)\" in \(collection.fullName)")
+            throw collection.absence(of: id)
         }
         return (database, collection, document)
     }

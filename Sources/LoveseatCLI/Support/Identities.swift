@@ -34,9 +34,10 @@ enum Identities {
 
     static func labelled(_ label: String) throws -> TLSIdentity {
         guard let identity = try TLSIdentity.identity(withLabel: label, in: store) else {
-            throw LoveseatError(
-                .notFound,
-                "there is no identity \"\(label)\": see `loveseat identity list`"
+            throw LoveseatError.absent(
+                "there is no identity \"\(label)\"",
+                nearest: NearestName.nearest(to: label, among: try TLSIdentity.labels(in: store)),
+                advice: "see `loveseat identity list`"
             )
         }
         return identity
