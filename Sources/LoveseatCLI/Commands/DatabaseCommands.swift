@@ -12,14 +12,29 @@ struct Create: ParsableCommand {
     @OptionGroup var argument: DatabaseArgument
     @Option(help: "Collections to create, separated by commas.")
     var collections = ""
+    @Flag(help: "Print one JSON object: the folder, and the collections that were created.")
+    var json = false
 
     func run() throws {
-        guard try !argument.exists || !collections.isEmpty else {
+        let isNew = try !argument.exists
+        guard isNew || !collections.isEmpty else {
             throw LoveseatError(.cannotCreate, "\(argument.database) exists already")
         }
         let names = try collections.collectionNames
         let database = try argument.create()
-        for name in names { try database.createCollection(name: name.name, scope: name.scope) }
+        var created: [String] = []
+        for name in names {
+            if try database.collection(name: name.name, scope: name.scope) == nil {
+                created.append(name.fullName)
+            }
+            try database.createCollection(name: name.name, scope: name.scope)
+        }
+        if json {
+            try Output.standard.line([
+                "path": .string(database.path ?? ""), "isNew": .bool(isNew),
+                "collections": .array(created.map { .string($0) }),
+            ])
+        }
         try database.close()
     }
 }
@@ -35,7 +50,7 @@ struct Info: ParsableCommand {
         let database = try argument.read()
         let path = database.path ?? ""
         let (blobs, blobBytes) = Self.size("\(path)/blobs") { _ in true }
-        let (_, bytes) = Self.size(path) { $0.hasPrefix("db.sqlite") }
+        let bytes = Self.documentBytes(path)
         var collections: [(String, UInt64)] = []
         for scope in try database.scopes() {
             for collection in try scope.collections() {
@@ -61,7 +76,12 @@ struct Info: ParsableCommand {
         try database.close()
     }
 
-    private static func size(_ folder: String, where isCounted: (String) -> Bool) -> (
+    /// The size of the files that the documents are in.
+    fileprivate static func documentBytes(_ path: String) -> UInt64 {
+        size(path) { $0.hasPrefix("db.sqlite") }.bytes
+    }
+
+    fileprivate static func size(_ folder: String, where isCounted: (String) -> Bool) -> (
         files: Int, bytes: UInt64
     ) {
         // A database without blobs has no folder for them, and files may go while they are counted.
@@ -93,6 +113,8 @@ struct Compact: ParsableCommand {
         )
     )
     var tombstones: String?
+    @Flag(help: "Print one JSON object: what was removed, and the sizes before and after.")
+    var json = false
 
     func validate() throws {
         guard tombstones.map({ TimeSpan.seconds($0) != nil }) ?? true else {
@@ -102,20 +124,51 @@ struct Compact: ParsableCommand {
 
     func run() throws {
         let database = try argument.open()
+        let before = Self.sizes(database)
+        var report: JSONValue = [:]
         if let age = tombstones.flatMap({ TimeSpan.seconds($0) }) {
             let pending = Self.pendingDeletions(in: database)
             let removed = try database.removeTombstones(olderThan: .seconds(age))
-            Output.remark("\(removed.counted("tombstone")) removed")
-            for deletions in pending {
-                let count = try PendingChanges(database).forgottenCount(of: deletions)
-                if count == 0 { continue }
-                Output.remark(
-                    "loveseat: \(count) of them had not been pushed to \(deletions.remote.withoutCredentials), which may still have the \(count == 1 ? "document" : "documents")"
-                )
-            }
+            report["tombstones"] = JSONValue(removed)
+            report["notPushed"] = .array(try reportForgotten(pending, removed, in: database))
         }
         try database.performMaintenance(type: .compact)
+        if json {
+            report["before"] = before
+            report["after"] = Self.sizes(database)
+            try Output.standard.line(report)
+        }
         try database.close()
+    }
+
+    /// Says how many tombstones were removed, and which peers had not been sent them. With `--json`, the object does.
+    private func reportForgotten(
+        _ pending: [PendingChanges.Deletions],
+        _ removed: Int,
+        in database: Database
+    ) throws -> [JSONValue] {
+        if !json { Output.remark("\(removed.counted("tombstone")) removed") }
+        var peers: [JSONValue] = []
+        for deletions in pending {
+            let count = try PendingChanges(database).forgottenCount(of: deletions)
+            if count == 0 { continue }
+            let remote = deletions.remote.withoutCredentials
+            peers.append(["peer": .string("\(remote)"), "tombstones": JSONValue(count)])
+            if json { continue }
+            Output.remark(
+                "loveseat: \(count) of them had not been pushed to \(remote), which may still have the \(count == 1 ? "document" : "documents")"
+            )
+        }
+        return peers
+    }
+
+    private static func sizes(_ database: Database) -> JSONValue {
+        let path = database.path ?? ""
+        let (blobs, blobBytes) = Info.size("\(path)/blobs") { _ in true }
+        return [
+            "bytes": JSONValue(Info.documentBytes(path)), "blobs": JSONValue(blobs),
+            "blobBytes": JSONValue(blobBytes),
+        ]
     }
 
     /// Returns the deletions that are not pushed yet. An error is only a remark: a damaged document must not keep tombstones from being

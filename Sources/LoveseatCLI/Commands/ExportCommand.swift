@@ -16,7 +16,11 @@ struct Export: AsyncParsableCommand {
             revision tree, and an imported copy replicates with the peers of this database as it does itself, without \
             conflicts. Checkpoints, local documents and what was purged are never exported.
 
-            With --to-couchdb nothing is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
+            --json prints one JSON object with the numbers of documents: those that are printed ("documents"), those that are left out \
+            ("deleted", "conflicts"), and those with damage ("incomplete", "damaged"). It is on standard error, since the documents are on \
+            standard output. With --to-couchdb it is the object of `push --json`, on standard output.
+
+            With --to-couchdb nothing else is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
             CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
             name.scope.collection.
 
@@ -43,6 +47,8 @@ struct Export: AsyncParsableCommand {
     var couchDB: String?
     @Flag(help: "With --to-couchdb, create the database if it does not exist.")
     var createTarget = false
+    @Flag(help: "Print the numbers of documents as one JSON object.")
+    var json = false
     @OptionGroup(title: "CouchDB") var login: CouchDBLogin
 
     func validate() throws {
@@ -63,16 +69,40 @@ struct Export: AsyncParsableCommand {
     func run() async throws {
         if let couchDB {
             var sync = try login.options(argument.database, couchDB)
+            sync.json = json
             sync.peer.createTarget = createTarget
             sync.peer.collections = collection ?? ""
             return try await sync.run(.push)
         }
+        // An error must not look like a document.
+        Output.standard.reserve()
         let database = try argument.read()
         let collections = try database.collections(named: collection.map { [try $0.collectionName] } ?? [])
         var exporter = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
             try Output.standard.stored($0)
         }
         for collection in collections { try exporter.export(collection) }
+        if json {
+            Output.remark(raw: Self.value(of: exporter).description.printableJSON + "\n")
+        } else {
+            Self.report(exporter)
+        }
+        try await database.close()
+        try Self.requireWhole(exporter)
+    }
+
+    /// The numbers of documents, as JSON.
+    private static func value(of exporter: Exporter) -> JSONValue {
+        [
+            "documents": JSONValue(exporter.documentCount), "deleted": JSONValue(exporter.deletedCount),
+            "conflicts": JSONValue(exporter.conflictCount),
+            "incomplete": .array(exporter.incomplete.map { .string($0.document) }),
+            "damaged": .array(exporter.damaged.map { .string($0.document) }),
+        ]
+    }
+
+    /// Says what is damaged, and what is left out.
+    private static func report(_ exporter: Exporter) {
         for (document, reasons) in exporter.incomplete {
             Output.remark("loveseat: \(document): \(reasons.joined(separator: ", "))")
         }
@@ -88,8 +118,6 @@ struct Export: AsyncParsableCommand {
                 "loveseat: left out: \(leftOut.joined(separator: ", ")) (--revisions exports them, too)"
             )
         }
-        try await database.close()
-        try Self.requireWhole(exporter)
     }
 
     private static func requireWhole(_ exporter: Exporter) throws {

@@ -15,6 +15,9 @@ final class Output: Sendable {
     /// Whether nothing has been written.
     var isUnused: Bool { buffer.withLock { $0.isEmpty } && !wasUsed.load(ordering: .relaxed) }
 
+    /// Counts as written to from now on.
+    func reserve() { wasUsed.store(true, ordering: .relaxed) }
+
     /// Writes text and a line's end.
     func line(_ text: some Sequence<UInt8>) throws {
         try buffer.withLock { buffer in

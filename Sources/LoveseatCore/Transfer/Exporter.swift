@@ -18,6 +18,8 @@ package struct Exporter {
     private let line: ([UInt8]) throws -> Void
     /// The blobs that were looked at, those that are damaged with the reason.
     private var blobs: [BlobDigest: String?] = [:]
+    /// The documents that were written.
+    package private(set) var documentCount = 0
     /// The documents that refer to blobs which are missing or damaged, each with the reasons.
     package private(set) var incomplete: [(document: String, reasons: [String])] = []
     /// The documents that cannot be read and were left out, each with the reason.
@@ -122,6 +124,7 @@ package struct Exporter {
         if body.bytes.count > 2 { bytes.append(UInt8(ascii: ",")) }
         bytes += body.bytes.dropFirst()
         try line(bytes)
+        documentCount += 1
     }
 
     private static func hasConflicts(_ record: DocumentRecord) throws -> Bool {
@@ -204,7 +207,7 @@ extension IndexConfiguration {
             value = ["kind": "value", "expressions": texts(index.expressions)]
             value["where"] = index.where.map { .string($0) }
         case let index as FullTextIndexConfiguration:
-            value = ["kind": "fullText", "expressions": texts(index.expressions)]
+            value = ["kind": "full-text", "expressions": texts(index.expressions)]
             value["where"] = index.where.map { .string($0) }
             value["language"] = index.language.map { .string($0) }
             if index.ignoreAccents { value["ignoreAccents"] = true }

@@ -144,7 +144,8 @@ extension WriteTransaction {
         switch (element["kind"]?.string, expressions, element["path"]?.string) {
         case ("value", let expressions?, _):
             return ValueIndexConfiguration(expressions, where: condition)
-        case ("fullText", let expressions?, _):
+        // Exports of earlier versions have the other spelling.
+        case ("full-text", let expressions?, _), ("fullText", let expressions?, _):
             return FullTextIndexConfiguration(
                 expressions,
                 where: condition,
