@@ -372,4 +372,21 @@ struct FirstStepsTests {
         #expect(try completions("loveseat get trips --collection tr").contains("travel.notes"))
         #expect(try completions("loveseat identity show ki").contains("kiosk"))
     }
+
+    @Test func `the shell completes names of files where a file is wanted`() throws {
+        try folder.run("create", "trips")
+        for file in ["table.json", "tower.jpg"] { try folder.write("", to: file) }
+        let starts = [
+            "import trips", "import trips --from-couchdb", "blob put trips tower photo",
+            "blob get trips tower photo",
+            "serve trips --access", "serve trips --client-ca", "serve trips --user ana --password-file",
+            "serve trips --tls", "sync trips ws://a --ca", "sync trips ws://a --identity",
+            "identity import kiosk", "pair use trips --code-file",
+        ]
+        for start in starts {
+            let words = try completions("loveseat \(start) t")
+            #expect(words.isSuperset(of: ["table.json", "tower.jpg"]), "\(start): \(words)")
+        }
+        #expect(try completions("loveseat export trips --collection _d").contains("_default._default"))
+    }
 }

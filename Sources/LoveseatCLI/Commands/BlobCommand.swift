@@ -23,7 +23,7 @@ struct BlobCommand: ParsableCommand {
         var id: String
         @Argument(help: "The property.")
         var property: String
-        @Argument(help: "The file.")
+        @Argument(help: "The file.", completion: .file())
         var file: String
         @Option(help: "The content's media type.")
         var type: String?
@@ -65,7 +65,7 @@ struct BlobCommand: ParsableCommand {
         var id: String
         @Argument(help: "The property, or an attachment's name.")
         var property: String
-        @Argument(help: "The file. The default is standard output.")
+        @Argument(help: "The file. The default is standard output.", completion: .file())
         var file: String?
 
         func run() async throws {

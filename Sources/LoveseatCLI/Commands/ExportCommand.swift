@@ -31,7 +31,11 @@ struct Export: AsyncParsableCommand {
     )
 
     @OptionGroup var argument: DatabaseArgument
-    @Option(name: [.short, .long], help: "Only this collection.")
+    @Option(
+        name: [.short, .long],
+        help: "Only this collection.",
+        completion: .custom { Completions.collections($0, $1, $2) }
+    )
     var collection: String?
     @Flag(
         help:

@@ -131,8 +131,8 @@ struct ImportIdentity: ParsableCommand {
     )
     @Argument(help: "The label under which to store it.") var label: String
     @OptionGroup var quieting: QuietOption
-    @Argument(help: "The file: .p12, or PEM with the certificates.") var file: String
-    @Option(help: "The PEM file with the key, if it is a separate one.") var key: String?
+    @Argument(help: "The file: .p12, or PEM with the certificates.", completion: .file()) var file: String
+    @Option(help: "The PEM file with the key, if it is a separate one.", completion: .file()) var key: String?
     func run() throws {
         try Identities.require(unused: label)
         _ = try Identities.read(certificates: file, key: key, label: label)

@@ -37,7 +37,10 @@ struct PairShow: AsyncParsableCommand {
     var port: UInt16 = 0
     @Option(help: "The network interface or address to listen on. The default is all.")
     var interface: String?
-    @Option(help: "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12.")
+    @Option(
+        help: "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12.",
+        completion: .identity
+    )
     var tls = "anonymous"
     @Option(help: "The number of seconds for which the code is valid.")
     var seconds = ListenerPairingAuthenticator.defaultValidity
@@ -149,9 +152,12 @@ struct PairUse: AsyncParsableCommand {
             "The URL that was shown with the digits. It may be omitted if the other machine has --advertise."
     )
     var url: String?
-    @Option(help: "A file with the code in its first line.")
+    @Option(help: "A file with the code in its first line.", completion: .file())
     var codeFile: String?
-    @Option(help: "The identity to show to that peer from now on: anonymous, a label, or files.")
+    @Option(
+        help: "The identity to show to that peer from now on: anonymous, a label, or files.",
+        completion: .identity
+    )
     var identity = "anonymous"
     @OptionGroup(title: "Discovery") var discovery: DiscoveryOptions
 

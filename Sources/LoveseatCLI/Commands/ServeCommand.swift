@@ -40,7 +40,8 @@ struct Serve: AsyncParsableCommand {
     var delta = false
     @Option(
         help:
-            "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12 (LOVESEAT_IDENTITY_PASSWORD has its password)."
+            "The identity to show: anonymous, a label, cert.pem:key.pem, or file.p12 (LOVESEAT_IDENTITY_PASSWORD has its password).",
+        completion: .identity
     )
     var tls = "anonymous"
     @Flag(help: "Do not warn that everybody on the network can connect.")
@@ -49,7 +50,8 @@ struct Serve: AsyncParsableCommand {
     var noTls = false
     @Option(
         name: .customLong("client-ca"),
-        help: "A PEM file with authorities: clients need a certificate from one of them."
+        help: "A PEM file with authorities: clients need a certificate from one of them.",
+        completion: .file()
     )
     var clientCA: String?
 
@@ -58,7 +60,8 @@ struct Serve: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "A JSON file with the rights of each peer, by its user name, the name of `pair show --name`, its certificate's common name with --client-ca, or its fingerprint: {\"ana\": \"write\", \"bob\": {\"travel.notes\": {\"access\": \"write\", \"if\": \"owner = \\\"bob\\\"\"}}, \"*\": \"none\"}. docs/command-line.md describes the format. Read again at SIGHUP."
-        )
+        ),
+        completion: .file()
     )
     var access: String?
     @Option(

@@ -38,14 +38,15 @@ struct Import: AsyncParsableCommand {
     )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The file; - for standard input.")
+    @Argument(help: "The file; - for standard input.", completion: .file())
     var file: String?
     @Option(
         name: .customLong("from-couchdb"),
         help: ArgumentHelp(
             "Import a CouchDB database, or a dump of one; - for standard input.",
             valueName: "URL|file"
-        )
+        ),
+        completion: .file()
     )
     var couchDB: String?
     @OptionGroup(title: "CouchDB") var login: CouchDBLogin

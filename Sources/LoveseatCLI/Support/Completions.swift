@@ -8,6 +8,16 @@ enum Completions {
 
     /// Databases, and folders that may contain some.
     static func databases(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        let suffix = ".loveseat"
+        return files(typed).compactMap { path, isFolder in
+            guard isFolder else { return nil }
+            return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : path + "/"
+        }
+        .sorted()
+    }
+
+    /// The files and folders whose paths begin with a text.
+    private static func files(_ typed: String) -> [(path: String, isFolder: Bool)] {
         let start = typed.lastIndex(of: "/").map { typed.index(after: $0) } ?? typed.startIndex
         let (folder, name) = (String(typed[..<start]), typed[start...])
         let files = FileManager.default
@@ -16,12 +26,9 @@ enum Completions {
         return found.filter { $0.utf8.starts(with: name.utf8) && ($0.first != "." || name.first == ".") }
             .compactMap { entry in
                 var isFolder: ObjCBool = false
-                guard files.fileExists(atPath: folder + entry, isDirectory: &isFolder), isFolder.boolValue
-                else { return nil }
-                let suffix = ".loveseat"
-                return folder + (entry.hasSuffix(suffix) ? String(entry.dropLast(suffix.count)) : entry + "/")
+                guard files.fileExists(atPath: folder + entry, isDirectory: &isFolder) else { return nil }
+                return (folder + entry, isFolder.boolValue)
             }
-            .sorted()
     }
 
     /// The IDs of the documents of the database that is named before.
@@ -49,6 +56,12 @@ enum Completions {
         // The store may not exist yet, or not be readable.
         let labels = (try? TLSIdentity.labels(in: Identities.store)) ?? []
         return labels.filter { $0.utf8.starts(with: unquoted(typed).utf8) }
+    }
+
+    /// Labels of identities, and files that may have one.
+    static func identities(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        let labels = identityLabels(words, index, typed) + ("anonymous".hasPrefix(typed) ? ["anonymous"] : [])
+        return labels + files(unquoted(typed)).map { $0.path + ($0.isFolder ? "/" : "") }.sorted()
     }
 
     private static func read(_ words: [String], _ index: Int, _ body: (Database) throws -> [String])
@@ -84,5 +97,6 @@ enum Completions {
 
 extension CompletionKind {
     static var documentID: CompletionKind { .custom { Completions.documentIDs($0, $1, $2) } }
+    static var identity: CompletionKind { .custom { Completions.identities($0, $1, $2) } }
     static var identityLabel: CompletionKind { .custom { Completions.identityLabels($0, $1, $2) } }
 }

@@ -44,7 +44,8 @@ struct CouchDBOptions: ParsableArguments {
     var replicationPin: String?
     @Option(
         name: .customLong("replicate-ca"),
-        help: "A PEM file with the authorities to trust for those hosts instead of the system's."
+        help: "A PEM file with the authorities to trust for those hosts instead of the system's.",
+        completion: .file()
     )
     var replicationCA: String?
 

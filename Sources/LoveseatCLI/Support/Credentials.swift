@@ -9,7 +9,8 @@ struct Credentials: ParsableArguments {
 
     @Option(
         help:
-            "A file with the password in its first line. Or set LOVESEAT_PASSWORD, or type the password when asked."
+            "A file with the password in its first line. Or set LOVESEAT_PASSWORD, or type the password when asked.",
+        completion: .file()
     )
     var passwordFile: String?
 

@@ -30,7 +30,7 @@ struct PeerOptions: ParsableArguments {
             "The ID of a session with a gateway, or NAME=ID if its cookie is not called SyncGatewaySession. Or use --session-file or LOVESEAT_SESSION, which other users cannot see."
     )
     var session: String?
-    @Option(help: "A file with the session's ID in its first line.")
+    @Option(help: "A file with the session's ID in its first line.", completion: .file())
     var sessionFile: String?
     @Option(
         name: .customLong("header"),
@@ -38,7 +38,7 @@ struct PeerOptions: ParsableArguments {
             "Another HTTP header, \"Name: value\". Can be repeated. Or use --header-file or LOVESEAT_HEADERS, which other users cannot see."
     )
     var headers: [String] = []
-    @Option(help: "A file with HTTP headers, one per line.")
+    @Option(help: "A file with HTTP headers, one per line.", completion: .file())
     var headerFile: String?
     @Option(
         help:

@@ -5,18 +5,21 @@ import Loveseat
 struct TrustOptions: ParsableArguments {
     @Option(help: "The SHA-256 fingerprint of a certificate that the peer must show; `serve` prints it.")
     var pin: String?
-    @Option(help: "A PEM file with the authorities to trust instead of the system's.")
+    @Option(help: "A PEM file with the authorities to trust instead of the system's.", completion: .file())
     var ca: String?
     @Flag(help: "Accept any self-signed certificate, and no others: whoever answers is trusted.")
     var selfSigned = false
-    @Option(help: "The identity to show to the peer: a label, cert.pem:key.pem, or file.p12.")
+    @Option(
+        help: "The identity to show to the peer: a label, cert.pem:key.pem, or file.p12.",
+        completion: .identity
+    )
     var identity: String?
     @Option(
         help:
             "An HTTP proxy to go through: http://[user:password@]host:port. Or use --proxy-file or LOVESEAT_PROXY, which other users cannot see."
     )
     var proxy: String?
-    @Option(help: "A file with the proxy's URL in its first line.")
+    @Option(help: "A file with the proxy's URL in its first line.", completion: .file())
     var proxyFile: String?
 
     func validate() throws {
