@@ -57,10 +57,6 @@ struct Compaction {
     }
 
     private func databaseSize() throws -> UInt64 {
-        try store.read { transaction in
-            let pages = try Int.fetchOne(transaction.database, sql: "PRAGMA page_count") ?? 0
-            let size = try Int.fetchOne(transaction.database, sql: "PRAGMA page_size") ?? 0
-            return UInt64(pages * size)
-        }
+        try store.read { try $0.fileSize().all }
     }
 }

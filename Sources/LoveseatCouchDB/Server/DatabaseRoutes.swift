@@ -59,7 +59,7 @@ struct DatabaseResource: Resource {
             "update_seq": entry.sequence(last), "purge_seq": 0,
             "compact_running": .bool(server.compactions.withLock { $0 > 0 }), "disk_format_version": 8,
             "instance_start_time": .string(entry.startTime),
-            "sizes": ["file": 0, "external": 0, "active": 0], "props": [:],
+            "sizes": try server.caches.visibleCounts.sizes(of: entry), "props": [:],
             "cluster": ["q": 1, "n": 1, "w": 1, "r": 1],
         ]
     }

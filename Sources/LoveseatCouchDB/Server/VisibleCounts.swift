@@ -1,4 +1,5 @@
 import LoveseatCore
+import LoveseatModel
 import LoveseatStorage
 import Synchronization
 
@@ -7,6 +8,7 @@ final class VisibleCounts: Sendable {
     struct Counts: Sendable {
         var live = 0
         var deleted = 0
+        var sizes = ContentSizes()
     }
 
     private struct Key: Hashable {
@@ -40,6 +42,7 @@ final class VisibleCounts: Sendable {
             position = last.sequence
             for record in try entry.renewed().visible(records) {
                 if record.isDeleted { counts.deleted += 1 } else { counts.live += 1 }
+                counts.sizes.add(record)
             }
         }
         kept.withLock { kept in
@@ -47,6 +50,15 @@ final class VisibleCounts: Sendable {
             kept[key] = (sequence, counts)
         }
         return counts
+    }
+
+    /// The object `sizes` of a database, for a client that may read some of its documents or all.
+    func sizes(of entry: Databases.Entry) throws -> JSONValue {
+        if let access = entry.access { return try counts(of: entry, access).sizes.json(file: nil) }
+        return try entry.store.readRows { view in
+            let count = try view.count(entry.handle) + view.deletedCount(entry.handle)
+            return try ContentSizes(of: entry.handle, count: count, in: view).json(file: view.fileSize())
+        }
     }
 
     /// The numbers of documents and of tombstones that exist for a client.

@@ -32,6 +32,15 @@ extension StoreReadTransaction {
         )
     }
 
+    /// Returns the bytes of the database's file, without its log, and those of the pages in it that are used. This reads only its header.
+    package func fileSize() throws -> (all: UInt64, used: UInt64) {
+        func value(_ name: String) throws -> UInt64 {
+            UInt64(clamping: try Int64.fetchOne(database, sql: "PRAGMA \(name)") ?? 0)
+        }
+        let (page, pages, free) = try (value("page_size"), value("page_count"), value("freelist_count"))
+        return (page * pages, page * (pages - min(free, pages)))
+    }
+
     /// Reads documents whose current revision refers to blobs, until `visit` returns false.
     package func blobHolders(in collection: CollectionHandle, visit: (DocumentRecord) throws -> Bool) throws {
         try records(in: collection, where: "flags & 9 = 8", visit: visit)
