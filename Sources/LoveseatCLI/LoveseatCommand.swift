@@ -34,6 +34,7 @@ struct LoveseatCommand: AsyncParsableCommand {
                 name: "Databases",
                 subcommands: [
                     Create.self, Info.self, Inspect.self, Import.self, Export.self, Compact.self, Check.self,
+                    CollectionCommand.self,
                 ]
             ),
             CommandGroup(

@@ -7,7 +7,7 @@ import Synchronization
 enum Question {
     /// Asks whether to trust a peer that is connected to for the first time. Without a terminal the answer is no.
     static func trusts(_ peer: UnknownPeer) async -> Bool {
-        guard isatty(0) == 1, isatty(2) == 1 else { return false }
+        guard isPossible else { return false }
         let fingerprint = peer.certificate.fingerprint
         Output.remark(
             "loveseat: \"\(peer.name)\" is not known yet. The SHA-256 fingerprint of its certificate is"
@@ -16,7 +16,20 @@ enum Question {
         Output.remark("Compare it with the one that `loveseat serve` shows there as its pin.")
         Output.remark(raw: "Trust this certificate from now on? [y/N] ")
         let typed = await line()
-        return ["y", "yes"].contains(typed?.trimmingCharacters(in: .whitespaces).lowercased())
+        return isYes(typed)
+    }
+
+    /// Whether there is a terminal to ask at.
+    static var isPossible: Bool { isatty(0) == 1 && isatty(2) == 1 }
+
+    /// Asks whether to do something that cannot be undone. Every other answer than yes means no.
+    static func confirms(_ question: String) -> Bool {
+        Output.remark(raw: "\(question.printable) [y/N] ")
+        return isYes(readLine())
+    }
+
+    private static func isYes(_ typed: String?) -> Bool {
+        ["y", "yes"].contains(typed?.trimmingCharacters(in: .whitespaces).lowercased())
     }
 
     /// A line of standard input; nil at its end, or if the task is cancelled or the command interrupted.
