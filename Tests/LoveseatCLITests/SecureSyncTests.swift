@@ -93,6 +93,13 @@ struct SecureSyncTests {
         _ = try server.awaitLine { $0.contains("--access file was read again") }
         #expect(try folder.run(arguments, environment: environment).status == 0)
         #expect(try folder.run("ls", "b").lines == [])
+        // A mistake changes nothing.
+        try folder.write("{\n\"*\":\"everything\"}", to: "access.json")
+        kill(server.server.process.processIdentifier, SIGHUP)
+        let mistake = try server.awaitLine { $0.contains("the rules stay as they were") }
+        #expect(mistake.contains("access.json, line 2, column 5: "), "\(mistake)")
+        #expect(try folder.run(arguments, environment: environment).status == 0)
+        #expect(try folder.run("ls", "b").lines == [])
         try folder.write("{\"ana\":\"everything\"}", to: "wrong.json")
         #expect(try run("serve", "b", "--access", "wrong.json").status == 65)
         try folder.write("{\"ana\":", to: "broken.json")

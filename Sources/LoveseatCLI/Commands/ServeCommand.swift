@@ -292,7 +292,10 @@ extension Serve {
             couchListener?.accessChanged()
             Output.remark("loveseat: the --access file was read again")
             warn(of: file, for: listener.config.collections)
-        } catch { Output.remark("loveseat: \(error)") }
+        } catch {
+            let reason = (error as? LoveseatError)?.message ?? "\(error)"
+            Output.remark("loveseat: \(reason); the rules stay as they were")
+        }
     }
 }
 

@@ -2,9 +2,34 @@ import Foundation
 import Loveseat
 import Synchronization
 
+/// The terminal of standard error.
+private enum ErrorTerminal {
+    /// Whether it is one that can replace a line.
+    static let replacesLines = isatty(2) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
+
+    /// The beginning of a text that fits into one line, which must not reach the last column.
+    static func fitted(_ text: String) -> String {
+        var size = winsize()
+        // The width is not known on a serial line.
+        guard ioctl(2, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return text }
+        var left = Int(size.ws_col) - 1
+        // Letters of East Asia, and pictures, have two columns.
+        let end = text.firstIndex { character in
+            left -= character.unicodeScalars.contains { $0.value >= 0x1100 && !isNarrow($0) } ? 2 : 1
+            return left < 0
+        }
+        return String(text[..<(end ?? text.endIndex)])
+    }
+
+    /// Punctuation, arrows, blocks and the like.
+    private static func isNarrow(_ scalar: Unicode.Scalar) -> Bool {
+        (0x1200..<0x2E80).contains(scalar.value)
+    }
+}
+
 /// One line of standard error that changes now and then: in its place on a terminal, otherwise as one line after another.
 struct ProgressLine {
-    let isTerminal = isatty(2) == 1
+    let isTerminal = ErrorTerminal.replacesLines
     private var lastShown: ContinuousClock.Instant?
 
     /// Shows a text, unless the last one is too recent. `isNews`: whether to show it anyway.
@@ -15,7 +40,11 @@ struct ProgressLine {
         // Before its first document, an import of a dump has nothing to show.
         guard let text = text() else { return }
         lastShown = now
-        if isTerminal { Output.notice(raw: "\r\u{1B}[K\(text.printable)") } else { Output.notice(text) }
+        if isTerminal {
+            Output.notice(raw: "\r\u{1B}[K\(ErrorTerminal.fitted(text.printable))")
+        } else {
+            Output.notice(text)
+        }
     }
 
     /// Clears the line of a terminal.
@@ -99,7 +128,7 @@ struct ProgressBar {
 
 /// Shows a share on a terminal, in one line of standard error.
 final class ShareLine: Sendable {
-    private let isTerminal = isatty(2) == 1
+    private let isTerminal = ErrorTerminal.replacesLines
     private let shown = Mutex(-1)
 
     func show(_ share: Double) {

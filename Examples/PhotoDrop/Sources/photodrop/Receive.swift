@@ -365,7 +365,8 @@ struct Receive: AsyncParsableCommand {
             let note = photo.isDuplicate ? " (it was there already)" : ""
             try Output.line("saved \(photo.file) (\(ByteText.text(photo.size))) from \(sender)\(note)")
         case .failed(_, let name, let error): try Output.line("failed \(name): \(error)")
-        case .gone(let id): remark("photodrop: \(id) was removed from the session")
+        case .gone(_, let file):
+            remark("photodrop: \(file ?? "a photo that was not saved") was removed from the session")
         case .end(let reason): remark("photodrop: \(reason)")
         case .sender, .progress, .remark: break
         }

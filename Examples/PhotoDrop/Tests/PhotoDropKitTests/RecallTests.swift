@@ -56,16 +56,18 @@ import Testing
         return refusals
     }
 
-    /// Waits until two photos are gone.
-    private func waitForTheEnd(of count: Int, _ receiver: Receiver) async {
-        var left = count
+    /// Waits until as many photos are gone, and returns the names of their files, as the events have them.
+    @discardableResult
+    private func waitForTheEnd(of count: Int, _ receiver: Receiver) async -> Set<String?> {
+        var files: [String?] = []
         let (missed, live) = receiver.hub.subscribe(after: 0, maximumWaiting: nil)
-        for case .gone in missed.map(\.event) { left -= 1 }
-        guard left > 0 else { return }
+        for case .gone(_, let file) in missed.map(\.event) { files.append(file) }
+        if files.count >= count { return Set(files) }
         for await entry in live {
-            if case .gone = entry.event { left -= 1 }
-            if left == 0 { return }
+            if case .gone(_, let file) = entry.event { files.append(file) }
+            if files.count == count { break }
         }
+        return Set(files)
     }
 
     @Test(.timeLimit(.minutes(1)))
@@ -77,7 +79,7 @@ import Testing
         while try files(receiver).count < 2 { try await Task.sleep(for: .milliseconds(20)) }
         try scratch.write("received/b.png", SessionTests.picture(10))
         #expect(try await recall(code) == [])
-        await waitForTheEnd(of: 2, receiver)
+        #expect(await waitForTheEnd(of: 2, receiver) == ["a.png", "b.png"])
         #expect(try files(receiver) == ["b.png"])
         #expect(receiver.hub.photos.isEmpty)
         receiver.stop()

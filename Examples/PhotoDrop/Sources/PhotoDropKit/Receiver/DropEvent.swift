@@ -7,8 +7,8 @@ package enum DropEvent: Sendable {
     /// A part of a photo has arrived.
     case progress(photo: String, sent: UInt64, size: UInt64?)
     case saved(SavedPhoto)
-    /// A photo was forgotten.
-    case gone(id: String)
+    /// A photo was forgotten. `file`: the name of its file; nil if it had none.
+    case gone(id: String, file: String? = nil)
     case failed(id: String, name: String, error: String)
     case remark(String)
     case end(reason: String)
@@ -34,7 +34,10 @@ package enum DropEvent: Sendable {
             if let size { json["size"] = JSONValue(size) }
             return json
         case .saved(let photo): return photo.json
-        case .gone(let id): return ["id": .string(id)]
+        case .gone(let id, let file):
+            var json: JSONObject = ["id": .string(id)]
+            json["file"] = file.map { .string($0) }
+            return json
         case .failed(let id, let name, let error):
             return ["id": .string(id), "name": .string(name), "error": .string(error)]
         case .remark(let text): return ["text": .string(text)]

@@ -51,7 +51,7 @@ package final class EventHub: Sendable {
             switch entry.event {
             case .saved(let photo): set(photo.id, entry.event.json, "saved")
             case .failed(let id, _, _): set(id, entry.event.json, "failed")
-            case .gone(let id): photos.updateValue(nil, forKey: id)
+            case .gone(let id, _): photos.updateValue(nil, forKey: id)
             case .sender, .progress, .remark, .end: break
             }
         }

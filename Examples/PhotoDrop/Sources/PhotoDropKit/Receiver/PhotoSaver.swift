@@ -148,11 +148,12 @@ package actor PhotoSaver {
 
     /// Ends what is known of a photo that is not in the session any more.
     private func close(_ id: String, _ record: Document?) throws {
-        if let file = record?["file"]?.string { holders[file]?.remove(id) }
+        let file = record?["file"]?.string
+        if let file { holders[file]?.remove(id) }
         if record != nil { try saved.purge(id: Self.savedID(id)) }
         failures[id] = nil
         duplicates.remove(id)
-        hub.publish(.gone(id: id))
+        hub.publish(.gone(id: id, file: file))
     }
 
     private func handle(_ document: Document) {
