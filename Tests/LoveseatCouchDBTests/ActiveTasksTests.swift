@@ -39,6 +39,20 @@ struct ActiveTasksTests {
         await served.listener.stop()
     }
 
+    @Test func `of a batch of a replicator, local documents are neither written nor failures`() async throws {
+        let served = try await ServedDatabase()
+        let docs: JSONValue = [
+            ["_id": "x", "_rev": "1-a"], ["_id": "_local/one", "_rev": "0-1"],
+            ["_id": "_local/two", "_rev": "0-1"],
+            ["_id": "y", "_rev": "1-a", "_deleted": 1],
+        ]
+        _ = try await served.call("POST", "/main/_bulk_docs", ["new_edits": false, "docs": docs])
+        let push = try #require(try await tasks(served).first { $0["target"] == "main" })
+        #expect(push["docs_written"] == 1)
+        #expect(push["doc_write_failures"] == 1)
+        await served.listener.stop()
+    }
+
     @Test func `replicators and peers of the other wire are listed too`() async throws {
         let served = try await ServedDatabase()
         let other = try served.scratch.database("other")

@@ -51,26 +51,28 @@ struct BulkDocumentsResource: Resource {
             try exchange.memory.reserve(RequestJSON.indexSize(of: batch.list))
             var items = batch.list.items
             var incoming = try await self.checked(batch, &items, contents, exchange)
-            var (text, done, written): ([UInt8], Int, Int) = ([UInt8(ascii: "[")], 0, 0)
+            var (text, done): ([UInt8], Int) = ([UInt8(ascii: "[")], 0)
+            var amount = ReplicatingClients.Amount()
             while !incoming.isEmpty {
                 let part = try await self.part(exchange, done: done, size: bytes.count) {
                     try self.prepare(incoming, batch.isNewEdit, entry, contents, pins)
                 }
-                let rows = try await self.writing(exchange, batch.list.count, done: done) {
+                let (rows, answered) = try await self.writing(exchange, batch.list.count, done: done) {
                     try await self.write(part, batch.isNewEdit, entry)
                 }
                 for row in rows {
                     if text.count > 1 { text.append(UInt8(ascii: ",")) }
                     text += JSONText(canonical: row).bytes
                 }
-                written += batch.isNewEdit ? 0 : part.documents.count - rows.count
+                // A replicated document has a row only if it was refused. Local documents do not count.
+                amount.written += part.documents.count - answered
+                amount.failures += answered
                 done += incoming.count
                 let next = Self.nextPart(of: &items)
                 if next.isEmpty { break }
                 incoming = try await self.part(exchange, done: done) { try self.read(next, batch, contents) }
             }
             if !batch.isNewEdit, done > 0 {
-                let amount = ReplicatingClients.Amount(written: written, failures: done - written)
                 server.clients.note(.push, entry, exchange, amount)
             }
             return .json(201, bytes: text + [UInt8(ascii: "]")])
@@ -245,9 +247,10 @@ struct BulkDocumentsResource: Resource {
         return try DocumentSaving.prepare(document, id: id, contents, pins: pins)
     }
 
-    /// Writes a part of a batch, and returns its rows.
-    private func write(_ part: Part, _ isNewEdit: Bool, _ entry: Databases.Entry) async throws -> [JSONValue]
-    {
+    /// Writes a part of a batch, and returns its rows. `answered`: how many of them are not of local documents.
+    private func write(_ part: Part, _ isNewEdit: Bool, _ entry: Databases.Entry) async throws -> (
+        rows: [JSONValue], answered: Int
+    ) {
         let documents = part.documents.filter { $0.refusal == nil }
         var written = try await write(documents, isNewEdit, entry)[...]
         let rows = part.documents.compactMap { document in
@@ -256,7 +259,7 @@ struct BulkDocumentsResource: Resource {
             return row
         }
         let localRows = try await locals.save(part.locals, isNewEdit: isNewEdit, entry)
-        return part.inOrder(rows, localRows, isNewEdit: isNewEdit)
+        return (part.inOrder(rows, localRows, isNewEdit: isNewEdit), rows.count)
     }
 
     /// The row of a document whose result is not known.
