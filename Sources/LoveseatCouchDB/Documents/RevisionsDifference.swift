@@ -15,10 +15,10 @@ struct RevisionsResource: Resource {
             throw CouchDBError.badRequest("Request body must be a JSON object")
         }
         let size = RequestJSON.indexSize(of: body)
-        try await work(exchange, size: size, done: size) { try Self.checkRevisionLists(body) }
+        var repeated = try await work(exchange, size: size, done: size) { try Self.repeatedLists(in: body) }
         var (members, answer) = (body.members, Difference(isOld: isOld))
         while true {
-            let page = Self.next(of: &members)
+            let page = Self.next(of: &members, &repeated)
             if page.isEmpty { break }
             try await part(exchange, done: answer.checked) { try answer.add(page, entry.renewed()) }
         }
@@ -30,24 +30,42 @@ struct RevisionsResource: Resource {
     /// How many documents, and revisions but for those of the last document, are compared at a time.
     private static let differencePage = 200
 
-    private static func next(of members: inout JSONElement.Members) -> [(id: String, list: JSONElement)] {
-        var (page, count): ([(id: String, list: JSONElement)], Int) = ([], 0)
+    /// A document with the lists of its revisions: several if the request names it more than once.
+    private typealias Asked = (id: String, lists: [JSONElement])
+
+    /// The next documents. One that is named again has all its lists at the first place.
+    private static func next(
+        of members: inout JSONElement.Members,
+        _ repeated: inout [ExactText: [JSONElement]]
+    ) -> [Asked] {
+        var (page, count): ([Asked], Int) = ([], 0)
         while count < differencePage, let (id, list) = members.next() {
-            page.append((id, list))
-            count += max(1, list.count)
+            // Most requests name each document once.
+            let lists = repeated.isEmpty ? [list] : repeated.updateValue([], forKey: ExactText(id)) ?? [list]
+            // Its lists were at an earlier place.
+            if lists.isEmpty { continue }
+            page.append((id, lists))
+            count += lists.reduce(0) { $0 + max(1, $1.count) }
         }
         return page
     }
 
     /// Refuses a body that does not name revisions of documents, or too many.
-    private static func checkRevisionLists(_ body: JSONElement) throws {
+    ///
+    /// - Returns: the lists of those documents that are named more than once.
+    private static func repeatedLists(in body: JSONElement) throws -> [ExactText: [JSONElement]] {
         var count = 0
-        for (_, list) in body.members {
+        var (seen, repeated): (Set<ExactText>, [ExactText: [JSONElement]]) = ([], [:])
+        for (id, list) in body.members {
             count += max(1, try revisions(list).count)
             guard count <= RequestJSON.maximumItems else {
                 throw RequestJSON.tooMany(RequestJSON.maximumItems)
             }
+            if !seen.insert(ExactText(id)).inserted { repeated[ExactText(id)] = [] }
         }
+        if repeated.isEmpty { return [:] }
+        for (id, list) in body.members { repeated[ExactText(id)]?.append(list) }
+        return repeated
     }
 
     /// The answer to a request for what is missing, as text: values would take many times the memory.
@@ -64,13 +82,17 @@ struct RevisionsResource: Resource {
             return isOld ? Array("{\"missing_revs\":".utf8) + object + Array("}".utf8) : object
         }
 
-        mutating func add(_ page: [(id: String, list: JSONElement)], _ entry: Databases.Entry) throws {
+        mutating func add(_ page: [Asked], _ entry: Databases.Entry) throws {
             let records = try entry.store.readManyRows { view in
                 try page.map { try view.record($0.id, in: entry.handle) }
             }
-            for ((id, list), record) in zip(page, records) {
+            for ((id, lists), record) in zip(page, records) {
                 checked += 1
-                let revisions = try RevisionsResource.revisions(list)
+                var revisions = try lists.flatMap { try RevisionsResource.revisions($0) }
+                if lists.count > 1 {
+                    var seen: Set<RevisionID> = []
+                    revisions.removeAll { !seen.insert($0).inserted }
+                }
                 let branches = try record.flatMap { try entry.branches(of: $0, .named(revisions)) }
                 guard let answer = RevisionsResource.missing(revisions, in: branches, isOld: isOld) else {
                     continue
