@@ -8,8 +8,11 @@ import NIOCore
 struct ChangesFeed: Sendable {
     let request: ChangesRequest
     let entry: Databases.Entry
+    let resource: ChangesResource
+    let exchange: Exchange
+
     /// The parts that all feeds of the server share.
-    let shared: ChangesPages
+    private var shared: ChangesPages { resource.server.caches.pages }
 
     /// The maximum numbers of rows of a page, and of bytes that are read for it, but for its last row. They are kept until the client has read
     /// them, if they are in the feed.
@@ -21,6 +24,8 @@ struct ChangesFeed: Sendable {
         var text: [UInt8] = []
         /// The documents whose attachments are read from their blobs, each with its place in the text.
         var documents: [(offset: Int, document: RenderedDocument)] = []
+        /// The documents that are in it with their content.
+        var ids: [String] = []
         var count = 0
         /// How far it was read, passed-over rows included.
         var through: UInt64
@@ -29,8 +34,18 @@ struct ChangesFeed: Sendable {
 
     // MARK: Reading
 
-    /// `isFirst`: nothing was written before it.
-    private func page(after position: UInt64, limit: Int, isFirst: Bool = true) async throws -> Page {
+    /// Makes a page, when it is its turn. `isFirst`: nothing was written before it. `done`: how many pages were made one after the other.
+    private func page(after position: UInt64, limit: Int, isFirst: Bool = true, done: Int) async throws
+        -> Page
+    {
+        let page = try await resource.part(exchange, done: done) {
+            try self.page(after: position, limit: limit, isFirst: isFirst)
+        }
+        if request.withDocuments { try await entry.grant(page.ids) }
+        return page
+    }
+
+    private func page(after position: UInt64, limit: Int, isFirst: Bool) throws -> Page {
         var page = Page(through: position)
         let entry = entry.renewed()
         var records: [DocumentRecord] = []
@@ -70,7 +85,7 @@ struct ChangesFeed: Sendable {
             try append(record, entry, to: &page)
             page.count += 1
         }
-        if request.withDocuments { try await entry.grant(visible.map(\.id)) }
+        if request.withDocuments { page.ids = visible.map(\.id) }
         return page
     }
 
@@ -143,6 +158,7 @@ struct ChangesFeed: Sendable {
     private func writeNext(
         after position: UInt64,
         limit: Int,
+        done: Int,
         to writer: inout any ResponseBodyWriter
     ) async throws -> (count: Int, through: UInt64, isLast: Bool) {
         let key = sharedKey(at: position, limit: limit)
@@ -151,7 +167,7 @@ struct ChangesFeed: Sendable {
             if found.text.readableBytes > 0 { try await writer.write(found.text) }
             return (found.count, found.through, found.isLast)
         }
-        let page = try await page(after: position, limit: limit)
+        let page = try await page(after: position, limit: limit, done: done)
         guard let key, page.documents.isEmpty else {
             try await write(page, to: &writer)
             return (page.count, page.through, page.isLast)
@@ -192,9 +208,11 @@ struct ChangesFeed: Sendable {
         after position: UInt64,
         to writer: inout any ResponseBodyWriter
     ) async throws -> (count: Int, through: UInt64) {
-        var (position, count) = (position, 0)
+        var (position, count, done) = (position, 0, 0)
         while count < request.limit {
-            let page = try await page(after: position, limit: request.limit - count, isFirst: count == 0)
+            let rest = request.limit - count
+            let page = try await page(after: position, limit: rest, isFirst: count == 0, done: done)
+            done += 1
             try await write(page, to: &writer)
             count += page.count
             position = page.through
@@ -253,18 +271,20 @@ struct ChangesFeed: Sendable {
         var iterator = events.stream.makeAsyncIterator()
         var (position, count) = (start, 0)
         feed: while true {
-            var hasMore = count < request.limit
+            var (hasMore, done) = (count < request.limit, 0)
             while hasMore {
                 // Nothing is made for a client that does not read.
                 try await writer.write(ByteBuffer())
                 let rest = request.limit - count
                 let page: (count: Int, through: UInt64, isLast: Bool)
-                do { page = try await writeNext(after: position, limit: rest, to: &writer) } catch {
+                do { page = try await writeNext(after: position, limit: rest, done: done, to: &writer) } catch
+                {
                     // A database that was closed or deleted ends the feed well: a client asks again from its last row. Anything else cuts it.
                     guard CouchDBServer.isEndOfDatabase(error) else { throw error }
                     break feed
                 }
                 count += page.count
+                done += 1
                 position = page.through
                 hasMore = !page.isLast && count < request.limit
             }

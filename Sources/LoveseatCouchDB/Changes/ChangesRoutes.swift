@@ -22,7 +22,7 @@ struct ChangesResource: Resource {
             }
             return branches.winner.body.map { JSONElement($0) }
         }
-        let feed = ChangesFeed(request: request, entry: entry, shared: server.caches.pages)
+        let feed = ChangesFeed(request: request, entry: entry, resource: self, exchange: exchange)
         // Other readers of a feed want the winners alone.
         let replicates = request.allLeaves && exchange.method != "HEAD"
         let clients = server.clients

@@ -121,16 +121,16 @@ struct DocumentResource: Resource {
         let named = text == "all" ? [] : try exchange.query.revisions("open_revs") ?? []
         let needed = options.neededAncestors(with: named)
         let branches = try branches(of: id, with: named, needed, in: entry)?.0
-        var found: [Result<DocumentBranch, MissingRevision>] = []
+        let found: [Result<DocumentBranch, MissingRevision>]
         if text == "all" {
             guard let branches else { throw CouchDBError.missing }
             found = branches.leaves.map { .success($0) }
         } else {
             let isLatest = exchange.query.isSet("latest")
             var (seen, sent): (Set<RevisionID>, Set<RevisionID>) = ([], [])
-            for revision in named where seen.insert(revision).inserted {
+            found = named.filter { seen.insert($0).inserted }.flatMap { revision in
                 // The latest revisions of two that are named may be the same.
-                found += Self.found(revision, in: branches, isLatest: isLatest).filter { result in
+                Self.found(revision, in: branches, isLatest: isLatest).filter { result in
                     guard case .success(let branch) = result else { return true }
                     return sent.insert(branch.id).inserted
                 }
@@ -152,23 +152,43 @@ struct DocumentResource: Resource {
             form: isMultipart ? .parts : .inline,
             blobs: entry.store.blobs
         )
-        let items: [Result<RenderedDocument, MissingRevision>] = found.map { result in
-            result.flatMap { branch in
-                guard let branches else { return .failure(MissingRevision(text: branch.id.text)) }
-                return .success(renderer.render(branch, of: id, in: branches))
+        /// Renders an item when it is its turn: a document may have thousands of leaves.
+        @Sendable func rendered(_ place: Int, done: Int) async throws -> Result<
+            RenderedDocument, MissingRevision
+        > {
+            try await self.part(exchange, done: done) {
+                found[place].flatMap { branch in
+                    guard let branches else { return .failure(MissingRevision(text: branch.id.text)) }
+                    return .success(renderer.render(branch, of: id, in: branches))
+                }
             }
         }
         if isMultipart {
-            return MultipartReply.reply(try MultipartReply.mixed(items), blobs: entry.store.blobs)
+            // The headers of the answer have its length, so that all texts are made before it is sent. Beyond the first megabyte they are
+            // not kept, but made again.
+            var (layout, bytes) = (try MultipartReply.mixed(), 0)
+            for place in found.indices {
+                switch try await rendered(place, done: bytes) {
+                case .failure(let missing): try MultipartReply.append(missing, to: &layout)
+                case .success(let document):
+                    bytes += document.bytes.count
+                    try MultipartReply.append(document, later: bytes > 1 << 20 ? place : nil, to: &layout)
+                }
+            }
+            return MultipartReply.reply(layout, blobs: entry.store.blobs) { place in
+                try await rendered(place, done: .max).get().bytes
+            }
         }
         let stream = ContentStream(blobs: entry.store.blobs)
         return .stream { writer in
             try await writer.write("[")
-            for (index, item) in items.enumerated() {
-                if index > 0 { try await writer.write(",") }
-                switch item {
+            var done = 0
+            for place in found.indices {
+                if place > 0 { try await writer.write(",") }
+                switch try await rendered(place, done: done) {
                 case .failure(let missing): try await writer.write(missing.json.bytes)
                 case .success(let document):
+                    done += document.textLength
                     try await writer.write("{\"ok\":")
                     try await stream.write(document, to: &writer)
                     try await writer.write("}")

@@ -11,7 +11,8 @@ import Synchronization
 /// of which the least was done: a small body never waits for all of a large one.
 package final class BodyWorkers: Sendable {
     /// The workers of all listeners of the process.
-    static let shared = BodyWorkers(places: max(1, min(2, ProcessInfo.processInfo.activeProcessorCount - 1)))
+    package static let shared = BodyWorkers(places: sharedPlaces)
+    package static let sharedPlaces = max(1, min(2, ProcessInfo.processInfo.activeProcessorCount - 1))
 
     /// Bodies up to this size are read where they arrive, in bytes. Parsing as much takes a millisecond.
     static let smallBody = 256 << 10

@@ -18,7 +18,7 @@ struct FindResource: Resource {
     func find(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let request = try await findRequest(exchange)
         let plan = try FindPlan(request, among: try entry.indexes())
-        let finding = Finding(request: request, plan: plan, entry: entry)
+        let finding = Finding(request: request, plan: plan, entry: entry, self, exchange)
         let start = ContinuousClock.now
         let found = try await finding.run()
         let size = MemoryLayout<FindRequest.Bookmark>.stride + 100
@@ -29,7 +29,7 @@ struct FindResource: Resource {
             var count = 0
             var done = 0
             while done < found.bookmarks.count {
-                let (documents, seen) = try await finding.documents(found.bookmarks[done...])
+                let (documents, seen) = try await finding.documents(found.bookmarks[done...], done: done)
                 done += seen
                 for (bookmark, document) in documents {
                     try await writer.write((count > 0 ? ",\r\n" : "") + document.description)
@@ -137,8 +137,20 @@ struct Finding: Sendable {
     let entry: Databases.Entry
     /// The part of the index that is read: its first field, and what its values must pass.
     private let range: (field: Selector.FieldPath, comparisons: [(Set<Selector.Comparison>, JSONValue)])?
+    private let resource: FindResource
+    private let exchange: Exchange
 
-    init(request: FindRequest, plan: FindPlan, entry: Databases.Entry) {
+    /// How many documents are read at a time, and how many bytes, but for the last document.
+    private static let (pageCount, pageBytes) = (200, 1 << 20)
+
+    init(
+        request: FindRequest,
+        plan: FindPlan,
+        entry: Databases.Entry,
+        _ resource: FindResource,
+        _ exchange: Exchange
+    ) {
+        (self.resource, self.exchange) = (resource, exchange)
         self.request = request
         self.plan = plan
         self.entry = entry
@@ -159,13 +171,18 @@ struct Finding: Sendable {
         var found = Found()
         guard request.limit > 0 else { return found }
         if let candidates = try await candidates() {
-            for start in stride(from: 0, to: candidates.count, by: 200) {
+            var done = 0
+            while done < candidates.count {
                 try Task.checkCancellation()
-                let ids = candidates[start..<min(start + 200, candidates.count)]
-                let records = try entry.store.readRows { view in
-                    try ids.compactMap { try view.record($0, in: entry.handle) }
+                let read = try await resource.part(exchange, done: done) {
+                    let (records, read) = try records(
+                        candidates[done...].prefix(Self.pageCount),
+                        Self.pageBytes
+                    )
+                    try match(records.compactMap(\.self), &found)
+                    return read
                 }
-                try match(records, &found)
+                done += read
             }
         } else {
             try await scan(&found)
@@ -178,28 +195,46 @@ struct Finding: Sendable {
     private func scan(_ found: inout Found) async throws {
         var listing = StoreReadTransaction.Listing()
         listing.isDescending = request.isDescending
-        listing.limit = 200
+        listing.limit = Self.pageCount
         if !isSorted, let bookmark = request.bookmark {
             listing.first = bookmark.id
             listing.includesFirst = false
         }
-        while true {
+        var (done, isLast) = (0, false)
+        while !isLast {
             try Task.checkCancellation()
-            // Other clients have their turn between pages.
-            await Task.yield()
-            var records: [DocumentRecord] = []
-            try entry.store.readRows { view in
-                try view.list(listing, in: entry.handle) { record in
-                    records.append(record)
-                    return true
+            try await resource.part(exchange, done: done) {
+                var (records, bytes): ([DocumentRecord], Int) = ([], 0)
+                try entry.store.readRows { view in
+                    try view.list(listing, in: entry.handle) { record in
+                        records.append(record)
+                        bytes += record.body.bytes.count
+                        return bytes < Self.pageBytes
+                    }
                 }
+                try match(records, &found)
+                isLast =
+                    (records.count < Self.pageCount && bytes < Self.pageBytes)
+                    || (!isSorted && found.bookmarks.count >= wanted)
+                listing.first = records.last?.id ?? listing.first
+                listing.includesFirst = false
             }
-            try match(records, &found)
-            // A page that is not full is the last one.
-            guard records.count == listing.limit, let last = records.last else { return }
-            if !isSorted, found.bookmarks.count >= wanted { return }
-            listing.first = last.id
-            listing.includesFirst = false
+            done += Self.pageCount
+        }
+    }
+
+    /// Reads documents, until they have so many bytes, but for the last one. `count`: how many of the IDs were read.
+    private func records(_ ids: some Sequence<String>, _ maximumBytes: Int) throws -> (
+        records: [DocumentRecord?], count: Int
+    ) {
+        try entry.store.readRows { view in
+            var (records, bytes): ([DocumentRecord?], Int) = ([], 0)
+            for id in ids where bytes < maximumBytes {
+                let record = try view.record(id, in: entry.handle)
+                bytes += record?.body.bytes.count ?? 0
+                records.append(record)
+            }
+            return (records, records.count)
         }
     }
 
@@ -269,20 +304,21 @@ struct Finding: Sendable {
         return (try JSONElement(parsing: rendered.bytes).value, rendered)
     }
 
-    /// The documents at the next places, if they still match, with the fields that the client wants. `seen`: how many places these are.
-    func documents(_ places: ArraySlice<FindRequest.Bookmark>) async throws -> (
+    /// The documents at the next places, if they still match, with the fields that the client wants. `done`: how many places there were
+    /// before. `seen`: how many places these are.
+    func documents(_ places: ArraySlice<FindRequest.Bookmark>, done: Int) async throws -> (
+        documents: [(FindRequest.Bookmark, JSONText)], seen: Int
+    ) {
+        let found = try await resource.part(exchange, done: done) { try documents(places) }
+        try await entry.grant(found.documents.map(\.0.id))
+        return found
+    }
+
+    private func documents(_ places: ArraySlice<FindRequest.Bookmark>) throws -> (
         documents: [(FindRequest.Bookmark, JSONText)], seen: Int
     ) {
         let entry = entry.renewed()
-        let records = try entry.store.readRows { view in
-            var (records, bytes): ([DocumentRecord?], Int) = ([], 0)
-            for place in places.prefix(100) where bytes < PacedWriter.maximumBytes {
-                let record = try view.record(place.id, in: entry.handle)
-                bytes += record?.body.bytes.count ?? 0
-                records.append(record)
-            }
-            return records
-        }
+        let (records, seen) = try records(places.prefix(100).lazy.map(\.id), PacedWriter.maximumBytes)
         var documents: [(FindRequest.Bookmark, JSONText)] = []
         for (place, record) in zip(places, records) {
             guard let record, !record.isDeleted, try entry.visible([record]).count == 1,
@@ -293,8 +329,7 @@ struct Finding: Sendable {
                 ? JSONText(trusted: rendered.bytes) : JSONText(canonical: projected(value))
             documents.append((place, text))
         }
-        try await entry.grant(documents.map(\.0.id))
-        return (documents, records.count)
+        return (documents, seen)
     }
 
     private func projected(_ value: JSONValue) -> JSONValue {

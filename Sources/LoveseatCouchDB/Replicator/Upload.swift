@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import LoveseatAssertions
 import LoveseatCore
 import LoveseatCouchDBReplication
 import LoveseatModel
@@ -24,9 +25,12 @@ package struct Upload: Sendable {
         length = layout.length
         pieces = layout.pieces.map { piece in
             switch piece {
-            case .bytes(let bytes): .bytes(bytes)
-            case .content(.text(let bytes), _): .bytes(bytes)
-            case .content(.blob(let digest), _): .blob(digest)
+            case .bytes(let bytes): return .bytes(bytes)
+            case .content(.text(let bytes), _): return .bytes(bytes)
+            case .content(.blob(let digest), _): return .blob(digest)
+            case .content(.later(let number), _):
+                impossible("text \(number) of an upload is left for later")
+                return .bytes([])
             }
         }
     }
