@@ -20,9 +20,11 @@ enum DatabaseIdentity {
     /// compared again.
     static func renew(_ db: Database, _ options: DocumentStore.Options) throws {
         try create(db, options)
-        // A document that was purged here, and is made anew, replaces the purged one at peers too.
+        // A document that was purged here, and is made anew, replaces the purged one at peers too. Tombstones begin to age anew: the clock of the
+        // other device may have been years behind.
         try db.execute(
             sql: """
+                DELETE FROM deletions;
                 DELETE FROM local_checkpoints WHERE NOT (id >= 'purged/' AND id < 'purged0');
                 UPDATE marks SET covered = 0
                 """

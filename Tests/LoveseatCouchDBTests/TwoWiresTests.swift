@@ -171,45 +171,24 @@ private struct TwoWiresHistory {
             #expect(pass.failed.isEmpty, "\(log.joined(separator: "\n"))")
         }
         guard link.isCouch, pass.status.error == nil, pass.failed.isEmpty else { return }
-        var missing = try undelivered(type, listed, sides)
-        if !missing.isEmpty, missing.values.joined().allSatisfy({ $0.isClosing }) {
-            // A closing tombstone that came closes its leaf and is not kept. It is not shown where everything is closed and that leaf is the
-            // current revision, until the other side's deletions come back: by the next pass.
-            _ = try await peers[link.active].replicate(configuration)
-            missing = try undelivered(type, listed, sides)
-        }
-        for (id, leaves) in missing {
+        // What says that it is done is done. A leaf that is listed since this pull (decision 0009) is pushed by the next session, and one that
+        // this push brought may be listed no more here.
+        for (id, listed) in zip(Self.documents, listed) {
+            let near = try leaves(id, of: sides[0]).filter(listed[0].contains)
+            let far = try leaves(id, of: sides[1]).filter(listed[1].contains)
+            var missing: [String] = []
+            if type != .pull {
+                missing += near.filter { [known = try sides[1].known(id)] in !known.contains($0) }
+            }
+            if type != .push {
+                missing += far.filter { [known = try sides[0].known(id)] in !known.contains($0) }
+            }
+            guard !missing.isEmpty else { continue }
             let trees = try sides.map { try $0.tree(id) }
             Issue.record(
-                "\(id): \(leaves.map(\.text)) did not come\n\(log.joined(separator: "\n"))\n\(trees.joined(separator: "\n"))"
+                "\(id): \(missing) did not come\n\(log.joined(separator: "\n"))\n\(trees.joined(separator: "\n"))"
             )
         }
-    }
-
-    private struct Undelivered {
-        let text: String
-        /// Made for peers that know a leaf that was given up; not a revision of the document.
-        let isClosing: Bool
-    }
-
-    /// What says that it is done is done: leaves that were listed before a pass and are listed after it, which the other side does not know. A leaf
-    /// that is listed since this pull (decision 0009) is pushed by the next session, and one that this push brought may be listed no more here.
-    private func undelivered(_ type: ReplicatorType, _ listed: [[[String]]], _ sides: [ActiveSide]) throws
-        -> [String: [Undelivered]]
-    {
-        var missing: [String: [Undelivered]] = [:]
-        let directions = [(0, 1, type != .pull), (1, 0, type != .push)]
-        for (id, listed) in zip(Self.documents, listed) {
-            for (from, to, _) in directions.filter(\.2) {
-                let kept = try sides[from].leaves(id, closing: false)
-                let known = try sides[to].known(id)
-                let leaves = try leaves(id, of: sides[from]).filter(listed[from].contains)
-                for text in leaves where !known.contains(text) {
-                    missing[id, default: []].append(.init(text: text, isClosing: !kept.contains(text)))
-                }
-            }
-        }
-        return missing
     }
 
     /// The tombstone of a losing leaf is shown no more when that leaf has descendants; a peer that saw it before keeps it. With passes in

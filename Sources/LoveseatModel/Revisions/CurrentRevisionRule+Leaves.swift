@@ -1,14 +1,18 @@
 /// The leaves that peers of CouchDB's wire are shown (docs/decisions/0009).
 extension CurrentRevisionRule {
-    /// The live leaves of other documents, which have only lost. They would be current if the current revision were deleted by somebody who
-    /// does not know them. Another one may also be the best leaf, whose content has not come.
+    /// The live leaves that have lost against a live one by their rank alone. They would be current if the winner were deleted by somebody who does
+    /// not know them. Another one may also be the best leaf, whose content has not come.
     ///
-    /// Nobody has decided about them, so peers of CouchDB's wire are told nothing of them. If one of these peers has such a leaf, all
-    /// leaves are kept.
+    /// Nobody has decided about them, so peers of CouchDB's wire are told nothing of them: a leaf with a tombstone on top would be lost there
+    /// when it is current again. If one of these peers has such a leaf, all leaves are kept.
     package var undecidedLeaves: Set<RevisionID> {
         guard !tree.keepsBranches, !tree.isLine, let current else { return [] }
-        let winners = documents(among: open(among: candidates)).compactMap(best(ofDocument:)).map(\.node)
-        let others = winners.filter { $0.id != current.id && !$0.isDeleted && tree.isLeaf($0.id) }
+        let alive = documents(among: open(among: candidates)).filter {
+            best(ofDocument: $0)?.node.isDeleted == false
+        }
+        let others = alive.joined().map(\.node).filter {
+            $0.id != current.id && !$0.isDeleted && tree.isLeaf($0.id)
+        }
         return Set(others.map(\.id))
     }
 
