@@ -118,7 +118,7 @@ extension LoveseatCommand {
             guard let next = commands.first(where: { $0._commandName.isExactly(argument) }) else {
                 throw LoveseatError.absent(
                     "there is no command `\(path) \(argument)`",
-                    nearest: NearestName.nearest(to: argument, among: commands.map(\._commandName)),
+                    nearest: NearestName.nearest(to: argument, among: commands.map { $0._commandName }),
                     advice: "see `\(path) --help`",
                     code: .invalidParameter
                 )
