@@ -127,20 +127,57 @@ struct BranchTests {
         try collection.save(&document)
     }
 
-    @Test func `an edit that lost between Loveseats is shown with a tombstone on top`() async throws {
+    /// Both databases edit a document, and sync.
+    private func editBoth() async throws {
         try save(0, "first")
         try await sync(0, 1)
         for index in 0..<2 { try save(index, "\(index)") }
         try await sync(0, 1)
+    }
+
+    @Test func `an edit that has only lost between Loveseats is not shown`() async throws {
+        try await editBoth()
+        for index in 0..<2 {
+            let shown = try branches(index)
+            #expect(shown.leaves.count == 1)
+            #expect(shown.winner.id == (try databases[0].defaultCollection().document(id: "x")?.revisionID))
+        }
+        #expect(try leaves(0) == leaves(1))
+    }
+
+    @Test
+    func `an edit that lost between Loveseats is shown with a tombstone on top when somebody gives it up`()
+        async throws
+    {
+        try await editBoth()
+        try save(0, "again")
+        try await sync(0, 1)
+        for index in 0..<2 {
+            let shown = try branches(index)
+            try #require(shown.leaves.count == 2)
+            #expect(shown.conflicts.isEmpty)
+            #expect(shown.winner.id == (try databases[0].defaultCollection().document(id: "x")?.revisionID))
+            #expect(shown.leaves[1].isDeleted)
+            #expect(shown.leaves.allSatisfy { shown.revision($0.id) != nil })
+            #expect(shown.leaves.allSatisfy { shown.contains($0.id) })
+        }
+        #expect(try leaves(0) == leaves(1))
+    }
+
+    @Test func `an edit that lost between Loveseats against a deletion is shown with a tombstone on top`()
+        async throws
+    {
+        try save(0, "first")
+        try await sync(0, 1)
+        try save(0, "0")
+        try databases[1].defaultCollection().delete(id: "x")
+        try await sync(0, 1)
         for index in 0..<2 {
             let shown = try branches(index)
             #expect(shown.leaves.count == 2)
-            #expect(shown.conflicts.isEmpty)
-            #expect(shown.winner.id == (try databases[0].defaultCollection().document(id: "x")?.revisionID))
-            #expect(shown.leaves.allSatisfy { shown.revision($0.id) != nil })
+            #expect(shown.leaves.allSatisfy { $0.isDeleted })
             // A peer may know more of the one that lost: that somebody gave it up.
-            #expect(shown.contains(shown.leaves[0].id))
-            #expect(!shown.contains(shown.leaves[1].id))
+            #expect(shown.leaves.filter { !shown.contains($0.id) }.count == 1)
         }
         #expect(try leaves(0) == leaves(1))
     }

@@ -7,11 +7,6 @@ import Testing
 
 /// The errors of sessions whose peer does not have all collections, or does not let this user have them.
 struct PeersCollectionsTests {
-    private func failure(of conversation: Conversation) -> LoveseatError? {
-        for case .failure(let error) in conversation.reports { return error }
-        return nil
-    }
-
     @Test func `the error says which collections the peer does not have`() throws {
         let notes = try #require(CollectionName(scope: "travel", name: "notes"))
         let conversation = try Conversation(active: { plan in
@@ -20,7 +15,7 @@ struct PeersCollectionsTests {
         })
         try conversation.line.connect(.mobile3)
         try conversation.answer(try conversation.take("getCollections"), [:], "[null]")
-        let error = try #require(failure(of: conversation))
+        let error = try #require(conversation.line.failure)
         #expect(error.code == .httpNotFound)
         #expect(error.collections == .lacks([notes]))
     }
@@ -32,7 +27,7 @@ struct PeersCollectionsTests {
         let words = "you may not have the default collection; you may have: travel.notes, _default.hotels"
         try conversation.line.puppet.reply(ReplyError("HTTP", 403, words), to: request.number)
         try conversation.line.runUntilQuiet()
-        let error = try #require(failure(of: conversation))
+        let error = try #require(conversation.line.failure)
         #expect(error.code == .httpForbidden)
         let names = ["travel.notes", "hotels"].compactMap { CollectionName(path: $0) }
         #expect(error.collections == .permits(names))
@@ -42,7 +37,7 @@ struct PeersCollectionsTests {
         let conversation = try Conversation(active: { $0.pulls = true })
         try conversation.line.connect(.mobile3)
         try conversation.refuse(try conversation.take("getCheckpoint"), 403)
-        let error = try #require(failure(of: conversation))
+        let error = try #require(conversation.line.failure)
         #expect(error.code == .httpForbidden)
         #expect(error.collections == nil)
     }
