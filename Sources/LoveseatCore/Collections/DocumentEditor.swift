@@ -31,6 +31,27 @@ struct DocumentEditor {
         return try delete(document.id, SaveCondition(concurrencyControl, of: document))
     }
 
+    /// Deletes a document, and returns its tombstone; nil if it was changed since it was read.
+    ///
+    /// A document whose revision is the tombstone gets another one. A document that was deleted otherwise is returned as it is.
+    func tombstone(of document: Document, _ concurrencyControl: ConcurrencyControl) throws -> Document? {
+        guard let base = document.revisionID,
+            let record = try transaction.record(document.id, in: collection.handle)
+        else { throw LoveseatError.noDocument(document.id, in: collection) }
+        if record.isDeleted, record.revision != base { return document }
+        let saved = try transaction.save(
+            document.id,
+            in: collection.handle,
+            body: .emptyObject,
+            isDeleted: true,
+            condition: SaveCondition(concurrencyControl, of: document)
+        )
+        guard let saved else { return nil }
+        var tombstone = document
+        tombstone.apply(saved, in: collection)
+        return tombstone
+    }
+
     /// Deletes a document, whatever its revision.
     func delete(_ id: String) throws { _ = try delete(id, .lastWriteWins) }
 

@@ -1,5 +1,5 @@
-private import Foundation
-import LoveseatModel
+package import Foundation
+package import LoveseatModel
 
 extension JSONCodingHooks {
     /// Dates are ISO 8601 text with milliseconds, in UTC, of the years 0 to 9999; a `Decimal` is a number; `Data` is refused, since blobs
@@ -58,7 +58,8 @@ extension Date {
     /// The seconds from 1970 to the reference date, 2001.
     private static let reference: Int64 = 978_307_200
 
-    fileprivate init?(iso8601 text: String) {
+    /// Reads a time as documents contain it; nil for anything else.
+    package init?(iso8601 text: String) {
         guard let time = ISO8601Time(text) else { return nil }
         let seconds = time.seconds - Self.reference
         let (parts, isTooLarge) = seconds.multipliedReportingOverflow(by: time.fractionsPerSecond)
@@ -75,7 +76,7 @@ extension Date {
     /// The date in UTC, rounded to milliseconds.
     ///
     /// - Throws: `encodingError` for a year that four digits cannot name.
-    fileprivate func iso8601Text() throws(LoveseatError) -> String {
+    package func iso8601Text() throws(LoveseatError) -> String {
         let milliseconds = (timeIntervalSinceReferenceDate * 1_000).rounded()
         guard milliseconds.magnitude < 1e15,
             let time = ISO8601Time(milliseconds: Int64(milliseconds) + Self.reference * 1_000)

@@ -35,7 +35,7 @@ public final class Database: Sendable {
     public init(name: String, config: DatabaseConfiguration = DatabaseConfiguration()) throws(LoveseatError) {
         self.name = name
         self.config = config
-        let folder = try DatabaseFolder(name: name, in: config.directory)
+        let folder = try DatabaseFolder(name: name, config)
         let options = try config.storeOptions(for: name, folder)
         if !config.readOnly { try DatabaseFolder.create(directory: config.directory) }
         let open = try DatabaseInstance.open(folder: folder.path, options: options)
@@ -132,14 +132,14 @@ public final class Database: Sendable {
     public static func delete(withName name: String, inDirectory directory: String? = nil)
         throws(LoveseatError)
     {
-        try DatabaseFolder(name: name, in: directory ?? DatabaseConfiguration().directory).removeUnused()
+        try DatabaseFolder(name: name, DatabaseConfiguration(directory: directory)).removeUnused()
     }
 
     /// Returns whether a database of this name exists in a directory. A nil directory means the default of
     /// ``DatabaseConfiguration/directory``.
     public static func exists(withName name: String, inDirectory directory: String? = nil) -> Bool {
         // No database has a name that is not allowed.
-        let folder = try? DatabaseFolder(name: name, in: directory ?? DatabaseConfiguration().directory)
+        let folder = try? DatabaseFolder(name: name, DatabaseConfiguration(directory: directory))
         return folder?.hasDatabase ?? false
     }
 
@@ -161,8 +161,8 @@ public final class Database: Sendable {
         toDatabase name: String,
         withConfig config: DatabaseConfiguration? = nil
     ) throws(LoveseatError) {
-        let directory = (config ?? DatabaseConfiguration()).directory
-        try DatabaseFolder(name: name, in: directory).copy(from: path, creating: directory)
+        let config = config ?? DatabaseConfiguration()
+        try DatabaseFolder(name: name, config).copy(from: path, creating: config.directory)
     }
 
     // MARK: Maintenance

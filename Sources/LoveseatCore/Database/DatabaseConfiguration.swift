@@ -55,6 +55,9 @@ public struct DatabaseConfiguration: Hashable, Sendable {
     static let largestMaximumDocumentBytes = 23 << 20
     static let deltaBasesKept = 4
 
+    /// How the name of the database's own folder ends, without the dot.
+    package var folderExtension = "loveseat"
+
     /// Whether a database that is only read keeps processes that write out, if there is none: reading then needs no space on the disk.
     package var excludesWriters = false
 

@@ -1,15 +1,15 @@
 private import Foundation
-import LoveseatModel
+package import LoveseatModel
 import LoveseatStorage
 
-/// The folder of a database, `<name>.loveseat`, which may exist or not.
-struct DatabaseFolder: CustomStringConvertible {
+/// The folder of a database, which may exist or not.
+package struct DatabaseFolder: CustomStringConvertible {
     let path: String
 
     init(path: String) { self.path = path }
 
     /// - Throws: `invalidParameter` for a name that is not allowed.
-    init(name: String, in directory: String) throws(LoveseatError) {
+    package init(name: String, _ config: DatabaseConfiguration) throws(LoveseatError) {
         guard !name.isEmpty, name != ".", name != "..", !name.utf8.contains(UInt8(ascii: "/")),
             !name.utf8.contains(0), name.utf8.count <= 240
         else {
@@ -18,11 +18,11 @@ struct DatabaseFolder: CustomStringConvertible {
                 "\"\(name)\" is not a valid database name: use 1 to 240 bytes without a slash"
             )
         }
-        path = "\(directory)/\(name).loveseat"
+        path = "\(config.directory)/\(name).\(config.folderExtension)"
     }
 
-    var description: String { path }
-    var hasDatabase: Bool { FileManager.default.fileExists(atPath: "\(path)/db.sqlite") }
+    package var description: String { path }
+    package var hasDatabase: Bool { FileManager.default.fileExists(atPath: "\(path)/db.sqlite") }
 
     /// Creates a folder that contains databases.
     static func create(directory: String) throws(LoveseatError) {
@@ -48,7 +48,7 @@ struct DatabaseFolder: CustomStringConvertible {
     /// Removes the folder if it exists.
     ///
     /// - Throws: `busy` if it is open.
-    func removeUnused() throws(LoveseatError) {
+    package func removeUnused() throws(LoveseatError) {
         if !FileManager.default.fileExists(atPath: path) { return }
         let folder = DatabaseFolder(path: try DatabaseInstance.beginRemoval(path, heldBy: 0))
         defer { folder.endRemoval() }
