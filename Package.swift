@@ -72,6 +72,7 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18)],
     products: [
         .library(name: "Loveseat", targets: ["Loveseat"]),
+        .library(name: "CouchbaseLiteSwift", targets: ["CouchbaseLiteSwift"]),
         .library(name: "LoveseatCouchDB", targets: ["LoveseatCouchDB"]),
         .library(name: "LoveseatDiscovery", targets: ["LoveseatDiscovery"]),
         .library(name: "LoveseatWeb", targets: ["LoveseatWeb"]),
@@ -139,6 +140,8 @@ let package = Package(
         // Finding peers; the face.
         library("LoveseatDiscovery", "\(network) CDiscovery LoveseatDiscoveryCore Logging"),
         library("Loveseat", "LoveseatModel LoveseatCore LoveseatIdentity LoveseatNetwork"),
+        // Couchbase Lite's names over it, for apps that are written for those.
+        library("CouchbaseLiteSwift", "\(network) Loveseat LoveseatStorage Logging"),
 
         // Tools. Who tests without CouchDB's wire needs no Hummingbird.
         library("LoveseatTesting", "\(inner) \(network) LoveseatDiscoveryCore Crypto \(sockets)"),
@@ -174,6 +177,7 @@ let package = Package(
             "LoveseatInspectorTests",
             "\(inner) \(network) LoveseatDiscovery LoveseatInspector LoveseatCouchDBTesting LoveseatWeb"
         ),
+        tests("CouchbaseLiteSwiftTests", "CouchbaseLiteSwift"),
         tests("LoveseatCLITests", "\(inner) \(network) LoveseatCLI GRDB \(sockets)"),
         tests("ConvergenceTests", ""),
         // A process that the crash test kills, and one that the Autobahn test-suite speaks with.

@@ -1,0 +1,83 @@
+/// A dictionary in a document that cannot be changed.
+public class DictionaryObject: DictionaryProtocol, Equatable, Hashable, Sequence {
+    let contents: DictionaryContents
+
+    init(_ contents: DictionaryContents) { self.contents = contents }
+
+    /// The number of members.
+    public var count: Int { contents.count }
+
+    /// The keys, in no particular order.
+    public var keys: [String] { contents.keys }
+
+    /// The value from which all getters are made. Apps have no use for it.
+    public func _stored(forKey key: String) -> _StoredValue? { contents.stored(key) }
+
+    /// The members as values of Swift and Foundation, blobs excepted.
+    public func toDictionary() -> [String: Any] { contents.plain }
+
+    /// The dictionary as JSON text. One that can be changed has none, which ends the program.
+    public func toJSON() -> String { contents.text }
+
+    /// A copy that can be changed.
+    public func toMutable() -> MutableDictionaryObject { MutableDictionaryObject(contents.copy()) }
+
+    /// Returns an iterator over the keys.
+    public func makeIterator() -> IndexingIterator<[String]> { keys.makeIterator() }
+
+    /// Returns whether both have equal members.
+    public static func == (lhs: DictionaryObject, rhs: DictionaryObject) -> Bool {
+        lhs.contents.isEqual(to: rhs.contents)
+    }
+
+    /// Hashes the number of members, since two numbers of different types may be equal.
+    public func hash(into hasher: inout Hasher) { hasher.combine(count) }
+}
+
+/// A dictionary that can be changed, to be set in a document.
+public final class MutableDictionaryObject: DictionaryObject, MutableDictionaryProtocol {
+    override init(_ contents: DictionaryContents) { super.init(contents) }
+
+    /// Creates an empty dictionary.
+    public convenience init() { self.init(DictionaryContents(nil, isMutable: true, nil)) }
+
+    /// Creates a dictionary with a copy of the members.
+    public convenience init(data: [String: Any]) {
+        self.init()
+        contents.replace(with: data)
+    }
+
+    /// Creates a dictionary from the text of a JSON object.
+    ///
+    /// - Throws: `invalidJSON`.
+    public convenience init(json: String) throws {
+        self.init()
+        try contents.replace(with: json)
+    }
+
+    /// Replaces all members.
+    @discardableResult
+    public func setData(_ data: [String: Any]) -> Self {
+        contents.replace(with: data)
+        return self
+    }
+
+    /// Replaces all members by those of a JSON object.
+    ///
+    /// - Throws: `invalidJSON`.
+    @discardableResult
+    public func setJSON(_ json: String) throws -> Self {
+        try contents.replace(with: json)
+        return self
+    }
+
+    /// Removes a member.
+    @discardableResult
+    public func removeValue(forKey key: String) -> Self {
+        contents.remove(key)
+        return self
+    }
+
+    /// Sets a value, for all setters. Apps have no use for it.
+    public func _set(_ value: _StoredValue, forKey key: String) { contents.set(value, key) }
+}

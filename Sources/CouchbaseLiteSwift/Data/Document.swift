@@ -1,0 +1,95 @@
+import LoveseatModel
+
+/// A document as it was read. It cannot be changed; ``toMutable()`` makes a copy that can.
+///
+/// Several threads may read it at a time.
+public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
+    /// The document's ID, unique in its collection.
+    public let id: String
+    /// The collection that the document was read from or saved in; nil until it is saved.
+    public internal(set) var collection: Collection?
+    let contents: DictionaryContents
+    /// The revision that it was read as or saved as; nil until it is saved.
+    var revision: RevisionID?
+
+    /// The ID of the revision; nil until the document is saved.
+    public var revisionID: String? { revision?.text }
+    /// The sequence of the revision in its collection; 0 until the document is saved.
+    public internal(set) var sequence: UInt64 = 0
+    /// A number by which later revisions of a document are told from earlier ones in this database; 0 until the document is saved.
+    ///
+    /// Loveseat's revisions carry no time, so this is the ``sequence``.
+    public var timestamp: UInt64 { sequence }
+
+    init(_ id: String, _ contents: DictionaryContents) {
+        self.id = id
+        self.contents = contents
+    }
+
+    /// A document as it is stored.
+    convenience init(_ document: EngineDocument, in collection: Collection) {
+        self.init(
+            document.id,
+            DictionaryContents(document.element, isMutable: false, collection.database.engine)
+        )
+        note(document, in: collection)
+    }
+
+    /// Notes where and as what the document is stored now.
+    func note(_ document: EngineDocument, in collection: Collection) {
+        revision = document.revisionID
+        sequence = document.sequence
+        self.collection = collection
+    }
+
+    /// The number of properties.
+    public var count: Int { contents.count }
+
+    /// The names of the properties, in no particular order.
+    public var keys: [String] { contents.keys }
+
+    /// The value from which all getters are made. Apps have no use for it.
+    public func _stored(forKey key: String) -> _StoredValue? { contents.stored(key) }
+
+    /// The properties as values of Swift and Foundation, blobs excepted.
+    public func toDictionary() -> [String: Any] { contents.plain }
+
+    /// The properties as JSON text. A document that can be changed has none, which ends the program.
+    public func toJSON() -> String { contents.text }
+
+    /// A copy that can be changed and saved. A ``MutableDocument`` returns itself.
+    public func toMutable() -> MutableDocument {
+        let copy = MutableDocument(id, contents.copy())
+        copy.revision = revision
+        copy.sequence = sequence
+        copy.collection = collection
+        return copy
+    }
+
+    /// The IDs of the stored revision and its ancestors, the newest first, with commas; nil until the document is saved. For tests.
+    public func _getRevisionHistory() -> String? {
+        guard revision != nil, let collection else { return nil }
+        // A property of tests has no way to report an error.
+        guard let history = try? collection.history(of: id) else { return nil }
+        return history.map(\.text).joined(separator: ",")
+    }
+
+    /// Returns an iterator over the names of the properties.
+    public func makeIterator() -> IndexingIterator<[String]> { keys.makeIterator() }
+
+    /// Returns whether both have the same ID in the same collection, and equal properties. The revision does not matter.
+    public static func == (lhs: Document, rhs: Document) -> Bool {
+        if lhs === rhs { return true }
+        return lhs.id.isExactly(rhs.id) && lhs.hasSamePlace(as: rhs) && lhs.contents.isEqual(to: rhs.contents)
+    }
+
+    private func hasSamePlace(as other: Document) -> Bool {
+        guard let collection, let others = other.collection else {
+            return collection == nil && other.collection == nil
+        }
+        return collection.hasSameName(as: others)
+    }
+
+    /// Hashes the ID.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ExactText(id)) }
+}

@@ -1,0 +1,67 @@
+import Foundation
+
+/// A document that can be changed and saved.
+///
+/// One thread at a time may use it.
+public final class MutableDocument: Document, MutableDictionaryProtocol {
+    override init(_ id: String, _ contents: DictionaryContents) { super.init(id, contents) }
+
+    /// Creates an empty document with a new ID.
+    public convenience init() { self.init(id: nil) }
+
+    /// Creates an empty document. Nil is a new ID, a UUID.
+    public convenience init(id: String?) {
+        self.init(id ?? UUID().uuidString, DictionaryContents(nil, isMutable: true, nil))
+    }
+
+    /// Creates a document with a new ID and a copy of the properties.
+    public convenience init(data: [String: Any]) { self.init(id: nil, data: data) }
+
+    /// Creates a document with a copy of the properties. Nil is a new ID.
+    public convenience init(id: String?, data: [String: Any]) {
+        self.init(id: id)
+        contents.replace(with: data)
+    }
+
+    /// Creates a document with a new ID from the text of a JSON object.
+    ///
+    /// - Throws: `invalidJSON`.
+    public convenience init(json: String) throws { try self.init(id: nil, json: json) }
+
+    /// Creates a document from the text of a JSON object. Nil is a new ID.
+    ///
+    /// - Throws: `invalidJSON`.
+    public convenience init(id: String?, json: String) throws {
+        self.init(id: id)
+        try contents.replace(with: json)
+    }
+
+    /// The document itself.
+    public override func toMutable() -> MutableDocument { self }
+
+    /// Replaces all properties.
+    @discardableResult
+    public func setData(_ data: [String: Any]) -> Self {
+        contents.replace(with: data)
+        return self
+    }
+
+    /// Replaces all properties by the members of a JSON object.
+    ///
+    /// - Throws: `invalidJSON`.
+    @discardableResult
+    public func setJSON(_ json: String) throws -> Self {
+        try contents.replace(with: json)
+        return self
+    }
+
+    /// Removes a property.
+    @discardableResult
+    public func removeValue(forKey key: String) -> Self {
+        contents.remove(key)
+        return self
+    }
+
+    /// Sets a value, for all setters. Apps have no use for it.
+    public func _set(_ value: _StoredValue, forKey key: String) { contents.set(value, key) }
+}

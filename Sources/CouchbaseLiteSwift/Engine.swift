@@ -1,0 +1,7 @@
+import LoveseatCore
+import LoveseatModel
+
+// The engine's types, whose names this module uses for its own.
+typealias EngineDatabase = LoveseatCore.Database
+typealias EngineCollection = LoveseatCore.Collection
+typealias EngineDocument = LoveseatModel.Document
