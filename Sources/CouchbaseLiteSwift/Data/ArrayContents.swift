@@ -20,7 +20,7 @@ final class ArrayContents {
         self.database = database
     }
 
-    var count: Int { loaded?.count ?? source?.count ?? 0 }
+    var count: Int { (isMutable ? loaded?.count : nil) ?? source?.count ?? 0 }
 
     /// The item at a position; nil beyond the end.
     func stored(_ index: Int) -> _StoredValue? {

@@ -172,11 +172,21 @@ public final class Blob: Equatable, Hashable, Codable {
                         "A document contains a blob that was saved to a different database. The save operation cannot complete."
                     )
                 }
-                return
             }
-            if reference == nil { reference = try CBLError.converting { try store(in: database) } }
+            // A compaction may have removed what no document referred to.
+            if !isOnlyStored, !isStored(in: database) {
+                reference = try CBLError.converting { try store(in: database) }
+            }
             self.database = database
         }
+    }
+
+    private var isOnlyStored: Bool { if case .stored = source { true } else { false } }
+
+    private func isStored(in database: EngineDatabase) -> Bool {
+        guard let reference else { return false }
+        // If that cannot be found out, storing the content says why.
+        return ((try? database.blobLength(reference)) ?? nil) != nil
     }
 
     private func store(in database: EngineDatabase) throws -> BlobReference {

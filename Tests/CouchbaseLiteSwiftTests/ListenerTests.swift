@@ -1,0 +1,90 @@
+import CouchbaseLiteSwift
+import Foundation
+import LoveseatTesting
+import Testing
+
+struct ListenerTests {
+    private let world: World
+    private var sights: CouchbaseLiteSwift.Collection { world.sights }
+
+    init() throws { world = try World() }
+
+    @Test func `a listener hears every transaction of its collection, by whatever instance`() throws {
+        let heard = Heard<[String]>()
+        sights.addChangeListener(queue: heard.queue) { [weak database = world.database] change in
+            #expect(change.collection.database === database)
+            heard.add(change.documentIDs)
+        }
+        let document = MutableDocument(id: "tower")
+        try sights.save(document: document)
+        try world.database.defaultCollection().save(document: MutableDocument(id: "elsewhere"))
+        let again = try Database(name: "trips", config: world.config)
+        let twin = try #require(try again.collection(name: "sights", scope: "travel"))
+        try twin.save(document: MutableDocument(id: "louvre"))
+        try sights.delete(document: document)
+        try sights.purge(id: "tower")
+        #expect(heard.settled == [["tower"], ["louvre"], ["tower"], ["tower"]])
+    }
+
+    @Test func `a document's listener hears its changes only`() throws {
+        let heard = Heard<String>()
+        let token = sights.addDocumentChangeListener(id: "tower", queue: heard.queue) {
+            heard.add($0.documentID)
+        }
+        let document = MutableDocument(id: "tower")
+        try sights.save(document: document)
+        try sights.save(document: MutableDocument(id: "louvre"))
+        try sights.delete(document: document)
+        try sights.purge(document: document)
+        #expect(heard.settled == ["tower", "tower", "tower"])
+        token.remove()
+    }
+
+    @Test func `a listener that was removed is not called again`() throws {
+        let heard = Heard<[String]>()
+        let token = sights.addChangeListener(queue: heard.queue) { heard.add($0.documentIDs) }
+        try sights.save(document: MutableDocument(id: "a"))
+        #expect(heard.settled.count == 1)
+        token.remove()
+        token.remove()
+        try sights.save(document: MutableDocument(id: "b"))
+        #expect(heard.settled.count == 1)
+    }
+
+    @Test func `a large transaction is reported in parts`() throws {
+        let heard = Heard<Int>()
+        let token = sights.addChangeListener(queue: heard.queue) { heard.add($0.documentIDs.count) }
+        try world.database.inBatch {
+            for number in 0..<2_300 { try sights.save(document: MutableDocument(id: "\(number)")) }
+        }
+        #expect(heard.settled == [1_000, 1_000, 300])
+        token.remove()
+    }
+
+    @Test func `setting an expiration is not a change, and the purge is one`() async throws {
+        let heard = Heard<[String]>()
+        try sights.save(document: MutableDocument(id: "tower"))
+        let token = sights.addChangeListener(queue: heard.queue) { heard.add($0.documentIDs) }
+        try sights.setDocumentExpiration(id: "tower", expiration: Date(timeIntervalSinceNow: 1_000))
+        #expect(heard.settled.isEmpty)
+        try sights.setDocumentExpiration(id: "tower", expiration: Date(timeIntervalSinceNow: 0.05))
+        try await eventually { heard.all == [["tower"]] }
+        token.remove()
+    }
+
+    @Test func `listeners do not keep a database open`() throws {
+        let heard = Heard<[String]>()
+        func open() throws {
+            let other = try Database(name: "other", config: world.config)
+            try other.defaultCollection().addChangeListener(queue: heard.queue) {
+                heard.add($0.documentIDs)
+            }
+            try other.defaultCollection().save(document: MutableDocument(id: "a"))
+            _ = heard.settled
+        }
+        try open()
+        _ = heard.settled
+        try Database.delete(withName: "other", inDirectory: world.scratch.path)
+        #expect(heard.all == [["a"]])
+    }
+}
