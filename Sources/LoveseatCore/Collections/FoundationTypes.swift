@@ -4,7 +4,7 @@ package import LoveseatModel
 extension JSONCodingHooks {
     /// Dates are ISO 8601 text with milliseconds, in UTC, of the years 0 to 9999; a `Decimal` is a number; `Data` is refused, since blobs
     /// are there for it; a `URL` and a `UUID` are their text; a ``BlobReference`` is its stub.
-    static let foundation = JSONCodingHooks(
+    package static let foundation = JSONCodingHooks(
         encode: { value in
             switch value {
             case let date as Date: .string(try date.iso8601Text())

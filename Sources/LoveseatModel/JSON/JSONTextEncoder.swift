@@ -4,6 +4,8 @@ package struct JSONCodingHooks: Sendable {
     package let encode: @Sendable (any Encodable) throws -> JSONValue?
     /// The value for JSON, or nil to let the type decode itself.
     package let decode: @Sendable (any Decodable.Type, JSONElement) throws -> (any Decodable)?
+    /// Whether an optional property that is nil is written as null, rather than left out.
+    package var writesNull = false
 
     package init(
         encode: @escaping @Sendable (any Encodable) throws -> JSONValue?,
@@ -243,6 +245,55 @@ private struct KeyedText<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode(_ value: Int128, forKey key: Key) throws { try single(key).encode(value) }
     func encode(_ value: UInt128, forKey key: Key) throws { try single(key).encode(value) }
     func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try single(key).encode(value) }
+
+    func encodeIfPresent(_ value: Bool?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: String?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Double?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Float?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Int?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Int8?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Int16?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Int32?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: Int64?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: UInt?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+    func encodeIfPresent<T: Encodable>(_ value: T?, forKey key: Key) throws {
+        if let value { try encode(value, forKey: key) } else { try omit(key) }
+    }
+
+    /// A property that is nil.
+    private func omit(_ key: Key) throws { if encoder.stream.hooks.writesNull { try encodeNil(forKey: key) } }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type,
