@@ -127,7 +127,7 @@ extension Collection {
         }
     }
 
-    private func notFound(_ id: String) -> any Error {
+    func notFound(_ id: String) -> any Error {
         CBLError.make(CBLError.notFound, "there is no document \"\(id)\" in collection \(fullName)")
     }
 }

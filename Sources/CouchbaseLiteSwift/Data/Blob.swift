@@ -119,7 +119,9 @@ public final class Blob: Equatable, Hashable, Codable {
         lock.withLock {
             if let length = reference?.length { return length }
             if case .file(let url) = source {
-                return UInt64(clamping: (try? url.resourceValues(forKeys: [.fileSizeKey]))?.fileSize ?? 0)
+                // A file that is gone has no content either.
+                let attributes = try? FileManager.default.attributesOfItem(atPath: url.path)
+                return (attributes?[.size] as? NSNumber)?.uint64Value ?? 0
             }
             if case .stored = source, database == nil { return 0 }
             return UInt64(loadedContent()?.count ?? 0)

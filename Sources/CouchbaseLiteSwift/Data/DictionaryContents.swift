@@ -82,7 +82,8 @@ final class DictionaryContents {
     private func loadMembers() {
         // There is no text left after the first change.
         guard let source else { return }
-        for (key, element) in source.members where members[ExactText(key)] == nil {
+        let wrapped = members
+        for (key, element) in source.members where wrapped[ExactText(key)] == nil {
             members[ExactText(key)] = _StoredValue(.element(element))
         }
         self.source = nil

@@ -109,7 +109,9 @@ public final class Database: Sendable {
     ) throws {
         let config = DatabaseConfiguration(config: config)
         try CBLError.converting {
-            try EngineDatabase.copy(fromPath: path, toDatabase: name, withConfig: config.engine)
+            // A path of this module ends with a slash.
+            let folder = path.hasSuffix("/") ? String(path.dropLast()) : path
+            try EngineDatabase.copy(fromPath: folder, toDatabase: name, withConfig: config.engine)
         }
     }
 
