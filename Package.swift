@@ -197,7 +197,9 @@ if environment["LOVESEAT_SANITIZED"] != nil {
         case .executable: target.name != "StoreWriter"
         default:
             target.name.hasPrefix("LoveseatCouchDB")
-                || ["LoveseatDiscovery", "LoveseatInspector", "LoveseatWeb"].contains(target.name)
+                || ["CouchbaseLiteSwift", "LoveseatDiscovery", "LoveseatInspector", "LoveseatWeb"].contains(
+                    target.name
+                )
         }
     }
     package.products.removeAll { $0.name != "Loveseat" && $0.name != "LoveseatTesting" }

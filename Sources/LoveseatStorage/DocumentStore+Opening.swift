@@ -50,7 +50,7 @@ extension DocumentStore {
     /// A database's name is that of its folder, without the ending.
     private static func name(ofFolder folder: String) -> String {
         let last = folder.split(separator: "/").last ?? ""
-        return String(last.hasSuffix(".loveseat") ? last.dropLast(9) : last)
+        return String(last.lastIndex(of: ".").map { last[..<$0] } ?? last)
     }
 
     /// Opens a database folder without writing to it. SQLite separates readers from the writing process.

@@ -1,0 +1,46 @@
+import CouchbaseLiteSwift
+import Foundation
+import Testing
+
+struct LegacyTests {
+    @Test func `a database has the calls of its default collection`() throws {
+        try (LegacyApp() as any App).run()
+    }
+}
+
+/// Calls what is deprecated without a warning: the compiler does not look through a protocol.
+private protocol App {
+    func run() throws
+}
+
+private struct LegacyApp: App {
+    @available(*, deprecated)
+    func run() throws {
+        let world = try World()
+        let database = world.database
+        let heard = Heard<[String]>()
+        let token = database.addChangeListener(withQueue: heard.queue) { heard.add($0.documentIDs) }
+        let document = MutableDocument(id: "tower", data: ["n": 1])
+        try database.saveDocument(document)
+        #expect(database.count == 1)
+        #expect(database["tower"]["n"].int == 1)
+        let stored = try #require(database.document(withID: "tower"))
+        #expect(try database.defaultCollection().document(id: "tower") == stored)
+        try database.setDocumentExpiration(withID: "tower", expiration: Date(timeIntervalSinceNow: 1_000))
+        #expect(database.getDocumentExpiration(withID: "tower") != nil)
+        try database.saveDocument(document.setInt(2, forKey: "n"))
+        let stale = stored.toMutable().setInt(3, forKey: "n")
+        #expect(try !database.saveDocument(stale, concurrencyControl: .failOnConflict))
+        #expect(try database.saveDocument(stale) { _, other in other?.int(forKey: "n") == 2 })
+        try database.deleteDocument(stale)
+        try database.purgeDocument(withID: "tower")
+        #expect(heard.settled.count == 5)
+        database.removeChangeListener(withToken: token)
+        try database.saveDocument(MutableDocument())
+        #expect(heard.settled.count == 5)
+        try database.close()
+        #expect(database.count == 0)
+        #expect(database.document(withID: "tower") == nil)
+        database.addChangeListener { _ in }.remove()
+    }
+}
