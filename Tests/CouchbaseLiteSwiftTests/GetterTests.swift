@@ -1,4 +1,5 @@
 import CouchbaseLiteSwift
+import Dispatch
 import Foundation
 import Testing
 
@@ -125,5 +126,23 @@ struct GetterTests {
             #expect(plain["null"] is NSNull)
             #expect(plain["string"] as? String == "text")
         }
+    }
+
+    @Test func `several threads may read a stored document, and get the same objects`() throws {
+        let data: [String: Any] = ["map": ["a": ["b": 1]], "list": [["c": 2], [3]]]
+        let stored = try world.reloaded(MutableDocument(data: data))
+        let found = Heard<[ObjectIdentifier]>()
+        // It is only read, which any thread may do.
+        nonisolated(unsafe) let document = stored
+        DispatchQueue.concurrentPerform(iterations: 64) { _ in
+            let objects: [AnyObject?] = [
+                document.dictionary(forKey: "map"), document["map"]["a"].dictionary,
+                document.array(forKey: "list"), document["list"][0].dictionary, document["list"][1].array,
+            ]
+            found.add(objects.compactMap { $0.map(ObjectIdentifier.init) })
+        }
+        #expect(found.all.count == 64)
+        #expect(Set(found.all).count == 1)
+        #expect(found.all.first?.count == 5)
     }
 }

@@ -91,7 +91,7 @@ final class ArrayContents {
 
     var json: [JSONValue] {
         if !isChanged, let array = source?.value.array { return array }
-        return items.map(\.json)
+        return loaded?.map(\.json) ?? []
     }
 
     /// The items as values of Swift and Foundation, blobs excepted.
@@ -100,12 +100,12 @@ final class ArrayContents {
     /// Canonical JSON text.
     var text: String {
         if isMutable { programmerError("toJSON() needs an array of a saved document") }
-        return String(decoding: JSONText(canonical: .array(json)).bytes, as: UTF8.self)
+        return (source.map { JSONText(canonical: $0) } ?? JSONText(canonical: .array([]))).description
     }
 
     func copy() -> ArrayContents {
         let copy = ArrayContents(source, isMutable: true, database)
-        if isChanged { copy.change { $0 = items.map(\.copy) } }
+        if isChanged { copy.change { $0 = loaded?.map(\.copy) ?? [] } }
         return copy
     }
 

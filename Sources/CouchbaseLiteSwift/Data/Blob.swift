@@ -143,7 +143,7 @@ public final class Blob: Equatable, Hashable, Codable {
     }
 
     /// The properties as JSON text. A blob that was never stored has none, which ends the program.
-    public func toJSON() -> String { String(decoding: JSONText(canonical: json).bytes, as: UTF8.self) }
+    public func toJSON() -> String { JSONText(canonical: json).description }
 
     /// The reference that documents contain.
     var json: JSONValue {

@@ -115,7 +115,7 @@ final class DictionaryContents {
     /// Canonical JSON text.
     var text: String {
         if isMutable { programmerError("toJSON() needs a saved document, or a dictionary of one") }
-        return String(decoding: JSONText(canonical: .object(json)).bytes, as: UTF8.self)
+        return (source.map { JSONText(canonical: $0) } ?? JSONText(canonical: .object([:]))).description
     }
 
     func copy() -> DictionaryContents {

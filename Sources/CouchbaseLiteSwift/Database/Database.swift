@@ -21,7 +21,7 @@ public final class Database: Sendable {
     /// The path of the folder, also after the database was closed.
     let folder: String
     private let batch = Mutex<Batch?>(nil)
-    private let known = Mutex<[CollectionHandle: WeakCollection]>([:])
+    private let known = Mutex(KnownCollections())
 
     /// The transaction of ``inBatch(using:)``.
     ///
@@ -31,7 +31,22 @@ public final class Database: Sendable {
         let transaction: WriteTransaction
     }
 
-    private struct WeakCollection { weak var collection: Collection? }
+    /// The objects of collections that somebody has, and some that nobody has any more.
+    private struct KnownCollections {
+        struct Entry { weak var collection: Collection? }
+
+        var entries: [CollectionHandle: Entry] = [:]
+        /// The number of entries at which those without an object are removed.
+        private var limit = 64
+
+        mutating func add(_ collection: Collection) {
+            if entries.count >= limit {
+                entries = entries.filter { $0.value.collection != nil }
+                limit = 64 + 2 * entries.count
+            }
+            entries[collection.engine.handle] = Entry(collection: collection)
+        }
+    }
 
     /// Opens a database, and creates it if it does not exist.
     ///
@@ -189,11 +204,10 @@ public final class Database: Sendable {
     /// The object for a collection: the same one as long as somebody has it.
     func object(for collection: EngineCollection) -> Collection {
         known.withLock { known in
-            if let object = known[collection.handle]?.collection { return object }
-            known = known.filter { $0.value.collection != nil }
+            if let object = known.entries[collection.handle]?.collection { return object }
             let scope = Scope(name: collection.handle.name.scope, database: self)
             let object = Collection(collection, in: scope)
-            known[collection.handle] = WeakCollection(collection: object)
+            known.add(object)
             return object
         }
     }
