@@ -114,6 +114,23 @@ import Testing
         #expect((value as? Double)?.isNaN == true)
     }
 
+    @Test func `a property that is nil is left out, or written as null where that is asked for`() throws {
+        struct Optionals: Encodable {
+            var text: String?
+            var number: Int8?
+            var flag: Bool?
+            var list: [Double]?
+        }
+        var hooks = JSONCodingHooks.none
+        #expect(try JSONText(encoding: Optionals(), hooks: hooks).description == "{}")
+        hooks.writesNull = true
+        let nulls = #"{"flag":null,"list":null,"number":null,"text":null}"#
+        #expect(try JSONText(encoding: Optionals(), hooks: hooks).description == nulls)
+        let values = Optionals(text: "a", number: 1, flag: true, list: [2])
+        let written = #"{"flag":true,"list":[2.0],"number":1,"text":"a"}"#
+        #expect(try JSONText(encoding: values, hooks: hooks).description == written)
+    }
+
     class Base: Codable { var a = 1 }
     final class Derived: Base {
         var b = 2

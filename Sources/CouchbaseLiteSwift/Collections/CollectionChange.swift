@@ -1,5 +1,5 @@
 /// The documents of a collection that one transaction changed.
-public struct CollectionChange {
+public struct CollectionChange: Sendable {
     /// The collection that changed.
     public let collection: Collection
     /// The IDs of the documents that were saved, deleted, purged, expired or replicated, each once. A transaction that changed more than 1,000
@@ -8,7 +8,7 @@ public struct CollectionChange {
 }
 
 /// A change of one document.
-public struct DocumentChange {
+public struct DocumentChange: Sendable {
     /// The document's ID.
     public let documentID: String
     /// The document's collection.
