@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 package=$(basename "$PWD" | tr '[:upper:]' '[:lower:]')
-for target in Sources/Loveseat*; do
+for target in Sources/Loveseat* Sources/CouchbaseLiteSwift; do
     name=$(basename "$target")
     # Tools for tests, whose names are their own.
     case $name in *Testing) continue ;; esac

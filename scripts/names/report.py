@@ -16,7 +16,7 @@ def is_plain(what, before, after):
 
 
 found = {}
-for log in sorted(pathlib.Path(sys.argv[1]).glob("Loveseat*")):
+for log in sorted(pathlib.Path(sys.argv[1]).glob("[CL]*")):
     for line in log.read_text().split("\n"):
         match = re.match(r"(\S+?):(\d+):(\d+): warning: '(\w+|==|!=|<|>|<=|>=)[^']*' is deprecated: equal-text", line)
         if not match or "scripts/names/" in match[1]: continue

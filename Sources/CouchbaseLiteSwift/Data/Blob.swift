@@ -36,6 +36,8 @@ public final class Blob: Equatable, Hashable, Codable {
     /// Nil until the blob is stored.
     private var reference: BlobReference?
     private var database: EngineDatabase?
+    /// The path of the database, also after it was closed.
+    private var folder: String?
 
     /// Creates a blob of bytes in memory.
     public convenience init(contentType: String, data: Data) { self.init(contentType, .data(data)) }
@@ -67,6 +69,7 @@ public final class Blob: Equatable, Hashable, Codable {
         source = .stored
         self.reference = reference
         self.database = database
+        folder = database?.path
     }
 
     /// A blob by its properties; nil if the digest is not one.
@@ -155,7 +158,7 @@ public final class Blob: Equatable, Hashable, Codable {
 
     /// Returns whether properties are those of a blob.
     public static func isBlob(properties: [String: Any]) -> Bool {
-        properties[typeProperty] as? String == blobType && properties[blobDigestProperty] is String
+        (properties[typeProperty] as? String).isExactly(blobType) && properties[blobDigestProperty] is String
             && (properties[blobContentType].map { $0 is String } ?? true)
             && (properties[blobLengthProperty].map { $0 is NSNumber || $0 is any BinaryInteger } ?? true)
     }
@@ -168,7 +171,7 @@ public final class Blob: Equatable, Hashable, Codable {
     func install(into database: EngineDatabase) throws {
         try lock.withLock {
             if let own = self.database {
-                guard own === database || own.path == database.path else {
+                guard own === database || folder.isExactly(database.path) else {
                     throw CBLError.make(
                         CBLError.unexpectedError,
                         "A document contains a blob that was saved to a different database. The save operation cannot complete."
@@ -180,6 +183,7 @@ public final class Blob: Equatable, Hashable, Codable {
                 reference = try CBLError.converting { try store(in: database) }
             }
             self.database = database
+            folder = database.path
         }
     }
 

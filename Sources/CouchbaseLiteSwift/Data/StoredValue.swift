@@ -169,7 +169,8 @@ extension _StoredValue {
     }
 
     private static func reference(_ element: JSONElement) -> BlobReference? {
-        element[Blob.typeProperty]?.string == Blob.blobType ? BlobReference(element.value) : nil
+        element[Blob.typeProperty]?.string.isExactly(Blob.blobType) == true
+            ? BlobReference(element.value) : nil
     }
 
     /// Whether it differs from what it was read from.

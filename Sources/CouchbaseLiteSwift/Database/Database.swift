@@ -125,7 +125,7 @@ public final class Database: Sendable {
         let config = DatabaseConfiguration(config: config)
         try CBLError.converting {
             // A path of this module ends with a slash.
-            let folder = path.hasSuffix("/") ? String(path.dropLast()) : path
+            let folder = path.utf8.last == UInt8(ascii: "/") ? String(path.dropLast()) : path
             try EngineDatabase.copy(fromPath: folder, toDatabase: name, withConfig: config.engine)
         }
     }
