@@ -1,5 +1,5 @@
 public import LoveseatModel
-import LoveseatStorage
+package import LoveseatStorage
 
 /// A row of a query's result: a value for each column, in the order of the SELECT list.
 ///
@@ -11,8 +11,8 @@ import LoveseatStorage
 /// A row is a value that does not change when documents do. Columns without `AS` have the name of the property's last part, or `$1`, `$2`
 /// and so on. A column that is MISSING is nil, and one that is null is ``JSONValue/null``.
 public struct QueryRow: Sendable {
-    let titles: QueryTitles
-    let values: [ResultValue]
+    package let titles: QueryTitles
+    package let values: [ResultValue]
 
     /// The titles of the columns, in the order of the SELECT list.
     public var columns: [String] { titles.titles }
@@ -76,6 +76,13 @@ public struct QueryRow: Sendable {
     public func decode<T: Decodable>(_ type: T.Type = T.self, dataKey key: String? = nil)
         throws(LoveseatError) -> T
     {
+        try decode(type, dataKey: key, hooks: .foundation)
+    }
+
+    /// Returns the row as a value of a type, some of whose properties are read by hooks.
+    package func decode<T: Decodable>(_ type: T.Type, dataKey key: String?, hooks: JSONCodingHooks)
+        throws(LoveseatError) -> T
+    {
         var element = JSONElement(JSONText(trusted: Array("{}".utf8)))
         var added: [ExactText: JSONElement] = [:]
         for (title, value) in zip(columns, values) {
@@ -90,7 +97,7 @@ public struct QueryRow: Sendable {
         if let id = added[ExactText(ModelMembers.id)]?.string {
             added[ExactText(ModelMembers.id)] = ModelMembers.json(ofID: id, for: type)
         }
-        do { return try element.decode(type, hooks: .foundation, adding: added) } catch {
+        do { return try element.decode(type, hooks: hooks, adding: added) } catch {
             if case .keyNotFound(let missing, let context)? = error as? DecodingError,
                 context.codingPath.isEmpty
             {
@@ -106,8 +113,8 @@ public struct QueryRow: Sendable {
 
 /// The titles of a result's columns, which its rows share.
 package final class QueryTitles: Sendable {
-    let titles: [String]
-    let positions: [ExactText: Int]
+    package let titles: [String]
+    package let positions: [ExactText: Int]
 
     package init(_ titles: [String]) {
         self.titles = titles
