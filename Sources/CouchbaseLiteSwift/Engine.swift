@@ -5,3 +5,4 @@ import LoveseatModel
 typealias EngineDatabase = LoveseatCore.Database
 typealias EngineCollection = LoveseatCore.Collection
 typealias EngineDocument = LoveseatModel.Document
+typealias EngineQuery = LoveseatCore.Query

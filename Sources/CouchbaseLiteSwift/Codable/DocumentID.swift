@@ -101,6 +101,14 @@ extension DocumentID {
     }
 
     var isOmitted: Bool { Self.omitted?.id === self }
+
+    /// Whether the row of a query is being decoded, which has to have a column for the ID.
+    @TaskLocal fileprivate static var isRequired = false
+
+    /// Runs a closure in which an ID has to be among what is decoded.
+    static func requiring<T>(_ body: () throws -> T) rethrows -> T {
+        try $isRequired.withValue(true, operation: body)
+    }
 }
 
 extension KeyedEncodingContainer {
@@ -120,6 +128,10 @@ extension KeyedDecodingContainer {
     ///
     /// - Throws: Errors of the decoder.
     public func decode(_ type: DocumentID.Type, forKey key: Key) throws -> DocumentID {
-        try decodeIfPresent(type, forKey: key) ?? DocumentID(wrappedValue: nil)
+        if DocumentID.isRequired, codingPath.isEmpty, !contains(key) {
+            let context = DecodingError.Context(codingPath: codingPath, debugDescription: "there is no ID")
+            throw DecodingError.keyNotFound(key, context)
+        }
+        return try decodeIfPresent(type, forKey: key) ?? DocumentID(wrappedValue: nil)
     }
 }

@@ -64,6 +64,21 @@ enum ModelCoding {
         }
     }
 
+    /// A value of a type, read from the row of a query.
+    ///
+    /// `dataKey`: a column with an object, from which properties are taken that are not columns.
+    /// - Throws: `invalidQuery` if the query has no column for a property; `decodingError` if a value does not fit.
+    static func decode<T: Decodable>(
+        _ type: T.Type,
+        _ row: QueryRow,
+        dataKey: String?,
+        in database: EngineDatabase
+    ) throws -> T {
+        try CBLError.converting {
+            try DocumentID.requiring { try row.decode(type, dataKey: dataKey, hooks: hooks(database)) }
+        }
+    }
+
     /// The error for one of a coder. Those that have a code keep it.
     private static func coding(_ error: any Error, _ code: Int, _ what: Any) -> any Error {
         switch error {
