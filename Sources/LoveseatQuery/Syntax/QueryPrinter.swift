@@ -13,6 +13,13 @@ extension SelectQuery {
 }
 
 extension QueryExpression {
+    /// The text of the expression, as the definition of an index has it.
+    package var text: String {
+        var printer = QueryPrinter()
+        printer.expression(self, .whole)
+        return printer.text
+    }
+
     /// Creates the literal of a JSON value. An array or object is an expression of its items.
     ///
     /// Integers beyond 64 bits become doubles, and so do those above `Int64.max`, which the language has no literals for.

@@ -1,5 +1,6 @@
 public import LoveseatModel
 import LoveseatQuery
+import LoveseatStorage
 
 /// An expression of a ``QueryBuilder`` query: an ``Expression``, or something that stands for one.
 public protocol ExpressionProtocol: Sendable {
@@ -93,6 +94,16 @@ extension Expression {
             }
         }
         self.init(kind(trees))
+    }
+
+    /// The expression in the language of queries.
+    ///
+    /// - Throws: `invalidQuery` for a mistake in it.
+    package func text() throws(LoveseatError) -> String {
+        switch tree {
+        case .success(let tree): return tree.text
+        case .failure(let error): throw LoveseatError(error)
+        }
     }
 
     static func function(_ name: String, _ arguments: any ExpressionProtocol...) -> Expression {
