@@ -27,21 +27,24 @@ extension Database: QueryFactory {
 /// It is safe to use from any thread; unchecked, since what changes is behind a lock.
 public class Query: CustomStringConvertible, @unchecked Sendable {
     let database: Database
+    private let make: (Database) throws -> EngineQuery
     private let lock = NSLock()
-    private var engine: EngineQuery
+    /// Nil until a query of stages is first used.
+    private var engine: EngineQuery?
     /// A copy that cannot change.
     private var readOnlyParameters: Parameters?
-    private var missingNames: [String]
     private var listeners: [ObjectIdentifier: QueryListener] = [:]
 
     init(_ engine: EngineQuery, in database: Database) {
         self.engine = engine
         self.database = database
-        missingNames = Self.missingNames(in: nil, of: engine)
+        make = { _ in engine }
     }
 
-    private static func missingNames(in parameters: Parameters?, of engine: EngineQuery) -> [String] {
-        engine.parameterNames.subtracting(parameters?.names ?? []).map(\.text).sorted()
+    /// A query of stages, which is translated when it is first used.
+    init(_ stage: any BuiltQuery, in database: Database) {
+        self.database = database
+        make = { try $0.read({ try stage.makeQuery() }, inBatch: { try stage.makeQuery(in: $0) }) }
     }
 
     /// The values of the query's parameters, as a copy that cannot be changed. Setting them runs observed queries again.
@@ -51,19 +54,29 @@ public class Query: CustomStringConvertible, @unchecked Sendable {
             let copy = newValue.map { Parameters($0, isReadOnly: true) }
             let observed = lock.withLock {
                 readOnlyParameters = copy
-                engine.parameters = copy?.engine ?? QueryParameters()
-                missingNames = Self.missingNames(in: copy, of: engine)
                 return Array(listeners.values)
             }
             for listener in observed { start(listener) }
         }
     }
 
+    /// The query without its parameters.
+    private func compiled() throws -> EngineQuery {
+        if let known = lock.withLock({ engine }) { return known }
+        let made = try make(database)
+        lock.withLock { engine = made }
+        return made
+    }
+
     /// The query with its parameters.
     ///
     /// - Throws: `invalidQueryParam` if one of them has no value.
     func complete() throws -> EngineQuery {
-        let (query, missing) = lock.withLock { (engine, missingNames.first) }
+        var query = try compiled()
+        let parameters = lock.withLock { readOnlyParameters }
+        if let parameters { query.parameters = parameters.engine }
+        if query.parameterNames.isEmpty { return query }
+        let missing = query.parameterNames.subtracting(parameters?.names ?? []).map(\.text).min()
         guard let missing else { return query }
         throw CBLError.make(
             CBLError.invalidQueryParam,
@@ -74,7 +87,7 @@ public class Query: CustomStringConvertible, @unchecked Sendable {
     /// Runs the query, and returns its rows as of this moment.
     ///
     /// - Throws: `invalidQueryParam` if a parameter has no value, or the query does not have it; `invalidQuery` if a collection of the query
-    ///   was deleted; `notOpen`.
+    ///   was deleted, or the stages of the query are not one; `notOpen`.
     public func execute() throws -> ResultSet {
         let query = try complete()
         let rows = try database.read({ try query.execute() }, inBatch: { try $0.execute(query) })
@@ -85,15 +98,21 @@ public class Query: CustomStringConvertible, @unchecked Sendable {
     ///
     /// - Throws: `notOpen`; `transactionNotClosed` inside of ``Database/inBatch(using:)``.
     public func explain() throws -> String {
-        let query = lock.withLock { engine }
+        let query = try compiled()
         return try CBLError.converting { try query.explain() }
     }
 
-    /// The number of columns of the result.
-    public var columnCount: Int { lock.withLock { engine }.columns.count }
+    /// The number of columns of the result; 0 if the query is not one.
+    public var columnCount: Int {
+        // A property cannot throw.
+        (try? compiled())?.columns.count ?? 0
+    }
 
     /// The query's text.
-    public var description: String { "Query[\(lock.withLock { engine }.text)]" }
+    public var description: String {
+        // A mistake in the stages leaves no text.
+        "Query[\((try? compiled())?.text ?? "")]"
+    }
 
     // MARK: Listeners
 

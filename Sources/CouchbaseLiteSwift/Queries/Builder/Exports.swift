@@ -1,0 +1,26 @@
+// The engine's expressions have the names of Couchbase Lite.
+@_exported public import enum LoveseatCore.ArrayExpression
+@_exported public import struct LoveseatCore.ArrayExpressionIn
+@_exported public import struct LoveseatCore.ArrayExpressionSatisfies
+@_exported public import enum LoveseatCore.ArrayFunction
+@_exported public import struct LoveseatCore.Collation
+@_exported public import protocol LoveseatCore.CollationProtocol
+@_exported public import struct LoveseatCore.Expression
+@_exported public import protocol LoveseatCore.ExpressionProtocol
+@_exported public import enum LoveseatCore.FullTextFunction
+@_exported public import struct LoveseatCore.FullTextIndexExpression
+@_exported public import enum LoveseatCore.Function
+@_exported public import struct LoveseatCore.Join
+@_exported public import struct LoveseatCore.JoinOn
+@_exported public import protocol LoveseatCore.JoinProtocol
+@_exported public import enum LoveseatCore.Meta
+@_exported public import struct LoveseatCore.MetaExpression
+@_exported public import struct LoveseatCore.Ordering
+@_exported public import protocol LoveseatCore.OrderingProtocol
+@_exported public import struct LoveseatCore.PropertyExpression
+@_exported public import struct LoveseatCore.QuerySortOrder
+@_exported public import struct LoveseatCore.SelectResult
+@_exported public import struct LoveseatCore.SelectResultAs
+@_exported public import struct LoveseatCore.SelectResultFrom
+@_exported public import protocol LoveseatCore.SelectResultProtocol
+@_exported public import struct LoveseatCore.VariableExpression
