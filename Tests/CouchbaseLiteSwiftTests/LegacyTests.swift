@@ -44,3 +44,35 @@ private struct LegacyApp: App {
         database.addChangeListener { _ in }.remove()
     }
 }
+
+extension LegacyTests {
+    @Test func `a database has the indexes of its default collection, and queries their older spellings`()
+        throws
+    {
+        try (LegacyQueries() as any App).run()
+    }
+}
+
+private struct LegacyQueries: App {
+    @available(*, deprecated)
+    func run() throws {
+        let world = try World()
+        let database = world.database
+        try database.saveDocument(MutableDocument(id: "tower", data: ["text": "Two towers"]))
+        try database.createIndex(IndexBuilder.valueIndex(items: .property("city")), withName: "city")
+        let words = IndexBuilder.fullTextIndex(items: .property("text")).language("en")
+        try database.createIndex(words, withName: "words")
+        #expect(database.indexes == ["city", "words"])
+        let query = QueryBuilder.select(SelectResult.expression(FullTextFunction.rank("words")))
+            .from(DataSource.database(database))
+            .where(
+                FullTextFunction.match(indexName: "words", query: "tower")
+                    .and(Expression.property("city").isNullOrMissing())
+                    .and(Expression.property("text").notNullOrMissing())
+            )
+        #expect(try query.execute().allResults().count == 1)
+        query.removeChangeListener(withToken: query.addChangeListener { _ in })
+        try database.deleteIndex(forName: "city")
+        #expect(database.indexes == ["words"])
+    }
+}
