@@ -60,11 +60,10 @@ public final class Result: ArrayProtocol, DictionaryProtocol, Sequence {
 
     /// The values of the columns that are not MISSING, with an `NSNull` for null.
     public func toDictionary() -> [String: Any] {
-        var members: [String: Any] = [:]
-        for (index, key) in keys.enumerated() {
-            if let value = _stored(at: index) { members[key] = value.plain }
-        }
-        return members
+        Dictionary(
+            keys.enumerated().compactMap { index, key in _stored(at: index).map { (key, $0.plain) } },
+            uniquingKeysWith: { first, _ in first }
+        )
     }
 
     /// The columns that are not MISSING as the text of a JSON object.
