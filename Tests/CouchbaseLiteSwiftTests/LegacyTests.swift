@@ -71,6 +71,8 @@ private struct LegacyQueries: App {
                     .and(Expression.property("text").notNullOrMissing())
             )
         #expect(try query.execute().allResults().count == 1)
+        let all = QueryBuilder.select(SelectResult.all()).from(DataSource.database(database))
+        #expect(try all.execute().next()?.dictionary(forKey: "trips")?.string(forKey: "text") == "Two towers")
         query.removeChangeListener(withToken: query.addChangeListener { _ in })
         try database.deleteIndex(forName: "city")
         #expect(database.indexes == ["words"])

@@ -112,6 +112,13 @@ struct QueryBuilderTests {
         }
     }
 
+    @Test func `a whole document is named like its collection, or by the alias`() throws {
+        let all = QueryBuilder.select(SelectResult.all())
+        let source = DataSource.collection(sights)
+        #expect(try all.from(source).execute().next()?.dictionary(forKey: "sights")?.count == 3)
+        #expect(try all.from(source.as("s")).execute().next()?.dictionary(forKey: "s")?.count == 3)
+    }
+
     @Test func `a mistake is thrown when the query is run`() throws {
         let query = ids.where(Expression.property("a[").isValued())
         #expect(query.columnCount == 0)

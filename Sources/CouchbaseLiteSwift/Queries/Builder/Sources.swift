@@ -21,10 +21,10 @@ public struct DataSource: DataSourceProtocol {
 
     /// A collection. Its alias is its name.
     public static func collection(_ collection: Collection) -> DataSourceAs {
-        DataSourceAs(collection: collection)
+        DataSourceAs(collection: collection, alias: nil)
     }
 
-    /// The default collection of a database.
+    /// The default collection of a database, whose name is the alias.
     ///
     /// A database that is closed ends the program.
     @available(*, deprecated, message: "use `DataSource.collection(_:)`")
@@ -32,20 +32,22 @@ public struct DataSource: DataSourceProtocol {
         guard let collection = try? database.defaultCollection() else {
             programmerError("a query cannot be made for a database that is closed")
         }
-        return DataSourceAs(collection: collection)
+        return DataSourceAs(collection: collection, alias: database.name)
     }
 }
 
 /// A collection that can be given an alias.
 public struct DataSourceAs: DataSourceProtocol {
     let collection: Collection
+    let alias: String?
 
     /// The database of the collection. Apps have no use for it.
     public var _database: Database { collection.database }
 
     /// The collection for the engine.
     public var dataSource: LoveseatCore.DataSource {
-        LoveseatCore.DataSource.collection(collection.engine).dataSource
+        let source = LoveseatCore.DataSource.collection(collection.engine)
+        return alias.map { source.as($0) } ?? source.dataSource
     }
 
     /// Gives the collection an alias, which must differ from all others in the query.
