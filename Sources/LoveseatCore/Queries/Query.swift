@@ -86,11 +86,13 @@ public struct Query: Sendable {
     public func explain() throws(LoveseatError) -> String {
         let store = try database.store
         return try DocumentStore.wrapping {
-            try store.read(within: database.config.busyTimeout) { view in
-                let query = try translated(for: view)
-                return "\(query.sql)\n\n\(try view.plan(query).joined(separator: "\n"))\n\n\(text)\n"
-            }
+            try store.read(within: database.config.busyTimeout) { try explanation(in: $0) }
         }
+    }
+
+    fileprivate func explanation(in view: StoreReadTransaction) throws -> String {
+        let query = try translated(for: view)
+        return "\(query.sql)\n\n\(try view.plan(query).joined(separator: "\n"))\n\n\(text)\n"
     }
 
     // MARK: Parts
@@ -254,6 +256,12 @@ extension ReadTransaction {
     public func forEachRow(of query: Query, _ body: (QueryRow) throws -> Bool) throws {
         let view = try view(for: query)
         try view.step { try query.forEachRow(in: view, body) }
+    }
+
+    /// Explains how a query is run on the transaction's snapshot; see ``Query/explain()``.
+    package func explain(_ query: Query) throws(LoveseatError) -> String {
+        let view = try view(for: query)
+        return try DocumentStore.wrapping { try view.step { try query.explanation(in: view) } }
     }
 
     private func view(for query: Query) throws(LoveseatError) -> StoreReadTransaction {
