@@ -85,6 +85,16 @@ struct QueryListenerTests {
         token.remove()
     }
 
+    @Test func `a listener that is added in a batch hears of the batch`() async throws {
+        var token: ListenerToken?
+        try world.database.inBatch {
+            token = listen(heard)
+            try save("orsay", 5)
+        }
+        try await eventually { heard.all.last == [5, 9] }
+        token?.remove()
+    }
+
     @Test func `a database closes while its queries are observed`() async throws {
         _ = listen(heard)
         try await eventually { heard.all == [[9]] }

@@ -130,6 +130,7 @@ struct QueryTests {
         try database.inBatch {
             try sights.save(document: MutableDocument(id: "bridge"))
             #expect(try query.execute().allResults().count == 4)
+            #expect(try query.explain().contains("SELECT"))
             #expect(try database.createQuery("SELECT 1 FROM travel.sights").execute().allResults().count == 4)
         }
     }

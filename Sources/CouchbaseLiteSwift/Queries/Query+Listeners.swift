@@ -44,6 +44,11 @@ extension Query {
 
     /// Has a listener observe the query with the parameters as they are, instead of how it did.
     func start(_ listener: QueryListener) {
+        if database.transaction != nil {
+            // A batch has no changes to observe. Outside of its thread this does not wait for its end.
+            Task.detached { [self] in start(listener) }
+            return
+        }
         do {
             try listener.observe { run in
                 let changes = try CBLError.converting { try complete().changes() }

@@ -96,10 +96,10 @@ public class Query: CustomStringConvertible, @unchecked Sendable {
 
     /// Explains how the query is run: the SQL, SQLite's plan with one step a line, and the query.
     ///
-    /// - Throws: `notOpen`; `transactionNotClosed` inside of ``Database/inBatch(using:)``.
+    /// - Throws: `invalidQuery` if the stages of the query are not one; `notOpen`.
     public func explain() throws -> String {
         let query = try compiled()
-        return try CBLError.converting { try query.explain() }
+        return try database.read({ try query.explain() }, inBatch: { try $0.explain(query) })
     }
 
     /// The number of columns of the result; 0 if the query is not one.
