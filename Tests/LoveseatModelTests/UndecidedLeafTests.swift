@@ -90,6 +90,37 @@ import Testing
         #expect(!tree.closed.contains(try rev("1-aa")))
     }
 
+    @Test func `a peer's edit on top of the current deletion does not lose against another deletion`() throws
+    {
+        var tree = try tree(
+            node("1-aa"),
+            node("2-bb", over: "1-aa", deleted: true),
+            node("2-cc", over: "1-aa", deleted: true)
+        )
+        #expect(tree.current?.id == (try rev("2-cc")))
+        #expect(try insert(["3-dd", "2-cc", "1-aa"], in: &tree))
+        #expect(tree.keepsBranches)
+        #expect(tree.current?.id == (try rev("3-dd")))
+        #expect(try insert(["4-ff", "3-ee", "2-cc", "1-aa"], deleted: true, in: &tree))
+        #expect(tree.current?.id == (try rev("3-dd")))
+        #expect(!tree.closed.contains(try rev("3-dd")))
+    }
+
+    @Test
+    func `a peer's edit on top of the current deletion keeps no leaves if the other deletion was given up`()
+        throws
+    {
+        var tree = try tree(
+            node("1-aa"),
+            node("2-bb", over: "1-aa", deleted: true),
+            node("2-cc", over: "1-aa", deleted: true)
+        )
+        tree.closeTombstone(try rev("2-bb"))
+        #expect(try insert(["3-dd", "2-cc", "1-aa"], in: &tree))
+        #expect(!tree.keepsBranches)
+        #expect(tree.current?.id == (try rev("3-dd")))
+    }
+
     @Test func `a tombstone that only closes a leaf deletes no other leaf`() throws {
         var tree = try tree(
             node("1-aa", hasBody: false),

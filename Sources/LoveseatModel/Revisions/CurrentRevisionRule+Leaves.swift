@@ -16,6 +16,15 @@ extension CurrentRevisionRule {
         return Set(others.map(\.id))
     }
 
+    /// Whether a live leaf that nobody gave up has lost against a deletion of its own document, over which CouchDB's rule prefers it.
+    func losesToDeletion(_ id: RevisionID) -> Bool {
+        guard !tree.keepsBranches, !tree.isLine else { return false }
+        let document = documents(among: open(among: candidates)).first { candidates in
+            candidates.contains { $0.original == tree.original(id) && !$0.node.isDeleted }
+        }
+        return document.flatMap(best(ofDocument:))?.node.isDeleted == true
+    }
+
     /// The undecided leaves with their ancestors, without what other leaves descend from.
     package func lines(ofUndecided undecided: Set<RevisionID>) -> Set<RevisionID> {
         if undecided.isEmpty { return [] }

@@ -45,7 +45,8 @@ package struct RevisionBranch: Sendable {
             return !tree.hasSameLines(as: known)
         }
         try tree.addLine(history, origin: nil, flags: flags, body: body, by: policy)
-        if let current = before.current, !tree.isAncestor(current.id, of: id) {
+        if let current = before.current, !tree.isAncestor(current.id, of: id) || tree.rule.losesToDeletion(id)
+        {
             var kept = before
             kept.keepBranches()
             tree.closed = kept.closed

@@ -1,8 +1,9 @@
 /// Documents whose branches are kept, as CouchDB does (docs/decisions/0009): all leaves stay, and CouchDB's rule chooses
 /// the current revision among them.
 ///
-/// A document becomes one when a peer of CouchDB's wire brings a revision beside the current one. The mark is a name in
-/// ``RevisionTree/closed``, so that it is merged, stored and sent like all knowledge.
+/// A document becomes one when a peer of CouchDB's wire brings a revision beside the current one, or an edit of the current deletion that
+/// would lose against another deletion. The mark is a name in ``RevisionTree/closed``, so that it is merged, stored and sent like all
+/// knowledge.
 extension RevisionTree {
     /// The name in ``closed`` that marks a document with kept branches. No revision has it.
     static let keptMark = RevisionID(generation: 1 << 31, digest: Array("kept".utf8))
