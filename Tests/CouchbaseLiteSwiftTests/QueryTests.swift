@@ -112,7 +112,7 @@ struct QueryTests {
             .setArray(MutableArrayObject(data: [1]), forName: "array")
             .setDictionary(MutableDictionaryObject(data: ["n": 1]), forName: "dictionary")
         let query = try query(
-            "SELECT $int64, $float, $double, $boolean, $date, $array[0], $dictionary.n FROM travel.sights LIMIT 1"
+            "SELECT $int64, $float, $double, $boolean, $date, $array, $dictionary FROM travel.sights LIMIT 1"
         )
         query.parameters = parameters
         let row = try #require(try query.execute().next())
@@ -121,8 +121,8 @@ struct QueryTests {
         #expect(row.double(at: 2) == 2.5)
         #expect(row.boolean(at: 3))
         #expect(row.date(at: 4) == date)
-        #expect(row.int(at: 5) == 1)
-        #expect(row.int(at: 6) == 1)
+        #expect(row.array(at: 5)?.int(at: 0) == 1)
+        #expect(row.dictionary(at: 6)?.int(forKey: "n") == 1)
     }
 
     @Test func `a query in a batch sees what the batch changed`() throws {

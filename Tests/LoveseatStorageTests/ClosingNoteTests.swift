@@ -66,6 +66,25 @@ import Testing
         try withStore(of: temporary.folder) { #expect($0.numbers(having: .expiration).isEmpty) }
     }
 
+    @Test func `no closing after a crash forgets which sequences may have been used`() throws {
+        _ = try temporary.save("a", "{}")
+        let copy = temporary.folder + "-copy"
+        defer { try? FileManager.default.removeItem(atPath: copy) }
+        // The files are those that a power loss leaves, which takes what comes next.
+        try FileManager.default.copyItem(atPath: temporary.folder, toPath: copy)
+        _ = try temporary.save("lost", "{}")
+        let used = temporary.store.lastSequence(temporary.collection)
+        for _ in 0..<2 { try withStore(of: copy) { #expect($0.lastSequence(temporary.collection) >= used) } }
+        try withStore(of: copy) { store in
+            let body = try JSONText("{}").canonical
+            let collection = try #require(store.collection(.default))
+            let saved = try store.write {
+                try $0.save("b", in: collection, body: body, isDeleted: false, condition: .lastWriteWins)
+            }
+            #expect(try #require(saved).sequence > used)
+        }
+    }
+
     @Test func `the note of an earlier closing is not believed after a crash`() throws {
         _ = try temporary.save("a", "{}")
         try temporary.store.close()

@@ -153,16 +153,20 @@ enum CollectionTable {
         return handle
     }
 
-    static func delete(_ name: CollectionName, in db: Database, catalog: inout StoreCatalog) throws {
-        // The collection may not exist, or another call may have deleted it.
-        guard let handle = catalog.collections.removeValue(forKey: name) else { return }
-        let last = Int64(clamping: catalog.lastSequence.removeValue(forKey: handle.number) ?? 0)
+    /// Lets every collection that is made from now on begin behind a sequence.
+    static func retire(_ sequence: UInt64, in db: Database) throws {
         let retired =
             try Int64.fetchOne(db, sql: "SELECT value FROM info WHERE key = 'retired_sequence'") ?? 0
         try db.execute(
             sql: "INSERT OR REPLACE INTO info (key, value) VALUES ('retired_sequence', ?)",
-            arguments: [max(last, retired)]
+            arguments: [max(Int64(clamping: sequence), retired)]
         )
+    }
+
+    static func delete(_ name: CollectionName, in db: Database, catalog: inout StoreCatalog) throws {
+        // The collection may not exist, or another call may have deleted it.
+        guard let handle = catalog.collections.removeValue(forKey: name) else { return }
+        try retire(catalog.lastSequence.removeValue(forKey: handle.number) ?? 0, in: db)
         try db.execute(sql: "DROP TABLE \"\(handle.table)\"")
         for table in ["grants", "marks", "mark_ranges", "deletions", "ancestors", "replaced"] {
             try db.execute(sql: "DELETE FROM \(table) WHERE collection = ?", arguments: [handle.number])

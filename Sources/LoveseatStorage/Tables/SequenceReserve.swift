@@ -38,15 +38,14 @@ enum SequenceReserve {
         catalog.reserved = limit
     }
 
-    /// Called when everything was written: the next process continues where this one ended.
+    /// Called when everything was written: the next process continues where this one ended. After a crash that is behind all sequences that may have
+    /// been used, also in collections that were not written since.
     static func release(in db: Database, _ catalog: StoreCatalog) throws {
         // Nothing was written since the last closing.
         if try ClosingNote(db) != nil { return }
-        guard catalog.firstFree == 0 else {
-            // After a crash the last sequences are those that may have been used. The next opening reads those that were.
-            return try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [key])
-        }
         try db.inTransaction {
+            // So does a collection that is made anew, and was lost with the crash.
+            if catalog.firstFree > 0 { try CollectionTable.retire(catalog.firstFree, in: db) }
             try ClosingNote.save(catalog, db)
             return .commit
         }
