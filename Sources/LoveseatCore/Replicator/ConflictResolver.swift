@@ -58,6 +58,13 @@ public enum ConflictResolver {
     }
 }
 
+/// An error of a resolver whose code the document's event has as it is; the event has `conflict` for any other error.
+package struct ResolverRefusal: Error {
+    let error: LoveseatError
+
+    package init(_ error: LoveseatError) { self.error = error }
+}
+
 private struct ClosureResolver: ConflictResolverProtocol {
     let body: @Sendable (Conflict) async throws -> Document?
     func resolve(conflict: Conflict) async throws -> Document? { try await body(conflict) }

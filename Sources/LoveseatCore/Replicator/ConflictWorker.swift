@@ -91,7 +91,7 @@ package final class ConflictWorker: Sendable {
                 .conflict,
                 "the resolver of \"\(conflict.documentID)\" did not answer within \(seconds) seconds"
             )
-        } catch {
+        } catch let refusal as ResolverRefusal { throw refusal.error } catch {
             throw LoveseatError(.conflict, "the resolver of \"\(conflict.documentID)\" threw: \(error)")
         }
         guard answer == nil || answer?.id.isExactly(conflict.documentID) == true else {
