@@ -6,3 +6,4 @@ typealias EngineDatabase = LoveseatCore.Database
 typealias EngineCollection = LoveseatCore.Collection
 typealias EngineDocument = LoveseatModel.Document
 typealias EngineQuery = LoveseatCore.Query
+typealias EngineReplicator = LoveseatCore.Replicator
