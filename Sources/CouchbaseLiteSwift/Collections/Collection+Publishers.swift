@@ -5,14 +5,14 @@ public import Dispatch
 extension Collection {
     /// A publisher of the changes of the collection, from when a subscriber subscribes.
     public func changePublisher(on queue: DispatchQueue = .main) -> AnyPublisher<CollectionChange, Never> {
-        ListenerPublisher { addChangeListener(queue: queue, listener: $0) }.eraseToAnyPublisher()
+        ListenerPublisher { [self] in addChangeListener(queue: queue, listener: $0) }.eraseToAnyPublisher()
     }
 
     /// A publisher of the changes of a document, from when a subscriber subscribes.
     public func documentChangePublisher(for id: String, on queue: DispatchQueue = .main)
         -> AnyPublisher<DocumentChange, Never>
     {
-        ListenerPublisher { addDocumentChangeListener(id: id, queue: queue, listener: $0) }
+        ListenerPublisher { [self] in addDocumentChangeListener(id: id, queue: queue, listener: $0) }
             .eraseToAnyPublisher()
     }
 }
