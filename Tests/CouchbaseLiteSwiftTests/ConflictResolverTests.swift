@@ -61,6 +61,20 @@ struct ConflictResolverTests {
         #expect(try pair.name() == nil)
     }
 
+    @Test func `a resolver is not asked about two deletions`() async throws {
+        try pair.makeConflict()
+        for collection in [pair.ours, pair.theirs] {
+            try collection.delete(document: try #require(try collection.document(id: "tower")))
+        }
+        let asked = Heard<String>()
+        try await pull { conflict in
+            asked.add(conflict.documentID)
+            return MutableDocument(id: "tower")
+        }
+        #expect(asked.all.isEmpty)
+        #expect(try pair.ours.document(id: "tower") == nil)
+    }
+
     @Test func `a document with another ID is saved under that of the conflict`() async throws {
         try pair.makeConflict()
         let observed = try await pull { _ in MutableDocument(id: "other", data: ["name": "new"]) }

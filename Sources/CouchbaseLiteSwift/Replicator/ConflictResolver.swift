@@ -66,6 +66,8 @@ struct EngineResolver: LoveseatCore.ConflictResolverProtocol {
     private func ask(about conflict: LoveseatCore.Conflict) throws -> EngineDocument? {
         let local = conflict.localDocument.map { Document($0, in: collection) }
         let remote = conflict.remoteDocument.map { Document($0, in: collection) }
+        // Both sides deleted it, so that there is nothing to decide.
+        if local == nil, remote == nil { return nil }
         let id = conflict.documentID
         let answer = resolver.value.resolve(
             conflict: Conflict(documentID: id, localDocument: local, remoteDocument: remote)
