@@ -1,4 +1,5 @@
 import LoveseatCore
+import LoveseatIdentity
 import LoveseatModel
 
 // The engine's types, whose names this module uses for its own.
@@ -7,3 +8,4 @@ typealias EngineCollection = LoveseatCore.Collection
 typealias EngineDocument = LoveseatModel.Document
 typealias EngineQuery = LoveseatCore.Query
 typealias EngineReplicator = LoveseatCore.Replicator
+typealias EngineIdentity = LoveseatIdentity.TLSIdentity

@@ -1,0 +1,36 @@
+import Dispatch
+import LoveseatNetwork
+import Synchronization
+
+/// Runs asynchronous work, and blocks the calling thread until it is done.
+///
+/// The work has threads of its own: it goes on even if calls like this block every thread of Swift's tasks.
+func blocking<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {
+    let outcome = Outcome<Value>()
+    let done = DispatchSemaphore(value: 0)
+    Task.detached(executorPreference: BlockingThreads.calls) {
+        do { outcome.set(.success(try await work())) } catch { outcome.set(.failure(error)) }
+        done.signal()
+    }
+    done.wait()
+    return try outcome.get()
+}
+
+/// The outcome of work that another thread waits for.
+private final class Outcome<Value: Sendable>: Sendable {
+    private let result = Mutex<Swift.Result<Value, any Error>?>(nil)
+
+    func set(_ value: Swift.Result<Value, any Error>) { result.withLock { $0 = value } }
+
+    func get() throws -> Value {
+        guard let result = result.withLock({ $0 }) else {
+            throw CBLError.make(CBLError.unexpectedError, "a call ended without a result")
+        }
+        return try result.get()
+    }
+}
+
+extension BlockingThreads {
+    /// The threads of calls that block.
+    fileprivate static let calls = BlockingThreads(label: "couchbase-lite-swift.calls")
+}
