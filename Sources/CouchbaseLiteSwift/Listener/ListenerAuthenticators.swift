@@ -39,14 +39,14 @@ public final class ListenerCertificateAuthenticator: EngineListenerAuthenticator
     public init(authenticator: @escaping ([SecCertificate]) -> Bool) {
         let decision = Decision<[SecCertificate]>(accepts: authenticator)
         engine = LoveseatNetwork.ListenerCertificateAuthenticator { chain in
-            decision.accepts(chain.compactMap(\.secCertificate))
+            decision.accepts(chain.compactMap(SecCertificate.make))
         }
     }
 
     /// Creates an authenticator that accepts clients whose certificate is one of these or was issued by one of these, and is valid today.
     public init(rootCerts: [SecCertificate]) {
         engine = LoveseatNetwork.ListenerCertificateAuthenticator(
-            rootCertificates: rootCerts.compactMap { TLSCertificate($0) }
+            rootCertificates: rootCerts.map(\.engine)
         )
     }
 }

@@ -5,24 +5,22 @@ import LoveseatModel
 #if canImport(Security)
 public import Security
 
-extension TLSCertificate {
-    /// Nil for a certificate that is not X.509.
-    init?(_ certificate: SecCertificate) {
-        guard let made = try? TLSCertificate(der: SecCertificateCopyData(certificate) as Data) else {
-            return nil
-        }
-        self = made
-    }
+extension SecCertificate {
+    var engine: TLSCertificate { TLSCertificate(checked: Array(SecCertificateCopyData(self) as Data)) }
 
-    /// The certificate as the system's type; nil if the system cannot read it.
-    var secCertificate: SecCertificate? { SecCertificateCreateWithData(nil, Data(derBytes) as CFData) }
+    /// The system's object for a certificate; nil if the system cannot read it.
+    static func make(_ certificate: TLSCertificate) -> SecCertificate? {
+        SecCertificateCreateWithData(nil, Data(certificate.derBytes) as CFData)
+    }
 }
 #else
 /// An X.509 certificate. On Apple's systems, it is the type of the framework Security.
 public final class SecCertificate: Hashable, Sendable {
     let engine: TLSCertificate
 
-    init(_ engine: TLSCertificate) { self.engine = engine }
+    private init(_ engine: TLSCertificate) { self.engine = engine }
+
+    static func make(_ certificate: TLSCertificate) -> SecCertificate? { SecCertificate(certificate) }
 
     /// Creates a certificate from its DER encoding. Nil if the bytes are not an X.509 certificate.
     public init?(der: Data) {
@@ -52,12 +50,4 @@ public func SecCertificateCreateWithData(_ allocator: AnyObject?, _ data: CFData
 
 /// Returns a certificate's DER encoding, as the framework Security does.
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { NSData(data: certificate.der) }
-
-extension TLSCertificate {
-    /// Always a certificate here: on Apple's systems it may be nil.
-    init?(_ certificate: SecCertificate) { self = certificate.engine }
-
-    /// Always a certificate here: on Apple's systems it may be nil.
-    var secCertificate: SecCertificate? { SecCertificate(self) }
-}
 #endif

@@ -18,7 +18,7 @@ public final class TLSIdentity: Sendable {
     init(_ engine: EngineIdentity) { self.engine = engine }
 
     /// The certificates: the key's own first, then that of its issuer, and so on.
-    public var certs: [SecCertificate] { engine.certs.compactMap(\.secCertificate) }
+    public var certs: [SecCertificate] { engine.certs.compactMap(SecCertificate.make) }
 
     /// The date when the key's own certificate expires.
     public var expiration: Date { engine.expiration }
@@ -33,6 +33,7 @@ public final class TLSIdentity: Sendable {
     ///   - expiration: When the certificate expires. Nil, the default, means a year from now.
     ///   - issuer: The identity that signs the certificate. Nil, the default, makes it self-signed.
     ///   - label: The label.
+    /// - Returns: The identity.
     /// - Throws: `crypto` for a label that is in use, a missing common name, or attributes that are not allowed.
     public static func createIdentity(
         for usages: KeyUsages,
