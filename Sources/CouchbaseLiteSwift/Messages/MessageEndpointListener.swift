@@ -1,0 +1,112 @@
+public import Dispatch
+import LoveseatNetwork
+import Synchronization
+
+/// Serves collections over the app's own transports: the app accepts connections and passes them to this listener.
+///
+/// It is safe to use from any thread. Connections end when the database is closed.
+public final class MessageEndpointListener: Sendable {
+    private let config: MessageEndpointListenerConfiguration
+    private let engine: LoveseatNetwork.MessageEndpointListener
+    private let accepted = Accepted()
+
+    /// Creates a listener.
+    public init(config: MessageEndpointListenerConfiguration) {
+        self.config = config
+        engine = LoveseatNetwork.MessageEndpointListener(config.engine)
+        // It ends with the engine's listener.
+        Task.detached { [accepted, changes = engine.changes] in
+            for await change in changes { accepted.report(change) }
+        }
+    }
+
+    // MARK: Connections
+
+    /// The connections that were accepted and have not ended.
+    public var connections: [any MessageEndpointConnection] { accepted.all }
+
+    /// Opens a connection and serves it until either side ends it. Returns at once.
+    public func accept(connection: any MessageEndpointConnection) {
+        accepted.add(connection) { engine.accept(CallbackTransport(connection)) }
+    }
+
+    /// Begins to end a connection. Its last change has the activity `stopped`. Does nothing if it has ended.
+    public func close(connection: any MessageEndpointConnection) {
+        let numbers = accepted.numbers(of: connection)
+        Task.detached { [engine] in for number in numbers { await engine.close(number) } }
+    }
+
+    /// Begins to end every connection. The last change of each has the activity `stopped`.
+    public func closeAll() { Task.detached { [engine] in await engine.closeAll() } }
+
+    // MARK: Listeners
+
+    /// Calls a closure on the main queue after each change of a connection.
+    @discardableResult
+    public func addChangeListener(_ listener: @escaping (MessageEndpointListenerChange) -> Void)
+        -> ListenerToken
+    {
+        addChangeListener(withQueue: nil, listener)
+    }
+
+    /// Calls a closure on a queue after each change of a connection. Nil is the main queue.
+    @discardableResult
+    public func addChangeListener(
+        withQueue queue: DispatchQueue?,
+        _ listener: @escaping (MessageEndpointListenerChange) -> Void
+    ) -> ListenerToken {
+        accepted.observe(Delivery(queue, listener))
+    }
+}
+
+/// The connections of a listener under the engine's numbers, and those who want to know of them.
+///
+/// Unchecked, because apps' connections are not marked. The lock protects everything else.
+private final class Accepted: @unchecked Sendable {
+    private struct Listener {
+        let token: ListenerToken
+        let delivery: Delivery<MessageEndpointListenerChange>
+    }
+
+    private let lock = Mutex(())
+    private var connections: [Int: any MessageEndpointConnection] = [:]
+    private var listeners: [ObjectIdentifier: Listener] = [:]
+
+    var all: [any MessageEndpointConnection] {
+        lock.withLock { _ in connections.sorted { $0.key < $1.key }.map(\.value) }
+    }
+
+    /// Adds a connection under the number that the engine gives it.
+    func add(_ connection: any MessageEndpointConnection, _ number: () -> Int) {
+        // A change with the number waits for the lock.
+        lock.withLock { _ in connections[number()] = connection }
+    }
+
+    func numbers(of connection: any MessageEndpointConnection) -> [Int] {
+        let object = connection as AnyObject
+        return lock.withLock { _ in connections.filter { $0.value as AnyObject === object }.map(\.key) }
+    }
+
+    func observe(_ delivery: Delivery<MessageEndpointListenerChange>) -> ListenerToken {
+        let token = ListenerToken()
+        let id = ObjectIdentifier(token)
+        lock.withLock { _ in listeners[id] = Listener(token: token, delivery: delivery) }
+        token.onRemoval { [weak self] in self?.remove(id) }
+        return token
+    }
+
+    private func remove(_ id: ObjectIdentifier) { lock.withLock { _ in listeners[id] = nil } }
+
+    func report(_ change: LoveseatNetwork.MessageEndpointListenerChange) {
+        lock.withLock { _ in
+            // Nothing follows the end of a connection.
+            guard let connection = connections[change.number] else { return }
+            if change.status.activity == .stopped { connections[change.number] = nil }
+            let change = MessageEndpointListenerChange(
+                connection: connection,
+                status: Replicator.Status(change.status)
+            )
+            for listener in listeners.values { listener.delivery.send(change, unlessRemoved: listener.token) }
+        }
+    }
+}
