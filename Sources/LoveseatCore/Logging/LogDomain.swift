@@ -23,20 +23,51 @@ public enum LogDomain: String, CaseIterable, Hashable, Sendable {
     /// The level from which messages of this part are logged. The default is `warning`. It applies to the whole process at once, and can be
     /// set from any thread.
     public var level: Logger.Level {
-        get { Self.levels.withLock { $0[self] ?? .warning } }
-        nonmutating set {
-            Self.levels.withLock { levels in
-                levels[self] = newValue
-                let least = Self.allCases.map { levels[$0] ?? .warning }.min() ?? .warning
-                // Within the lock, so that of two threads the last one's least level stays.
-                Self.least.store(Self.rank(least), ordering: .relaxed)
-            }
+        get { Self.state.withLock { $0.level(of: self) } }
+        nonmutating set { Self.update { $0.levels[self] = newValue } }
+    }
+
+    /// Where messages go instead of swift-log, whatever the levels of the parts are.
+    package struct Sink: Sendable {
+        /// The level from which messages are wanted; nil for none.
+        package let least: Logger.Level?
+        package let write: @Sendable (LogDomain, Logger.Level, String) -> Void
+
+        package init(
+            from least: Logger.Level?,
+            write: @escaping @Sendable (LogDomain, Logger.Level, String) -> Void
+        ) {
+            (self.least, self.write) = (least, write)
         }
     }
 
-    private static let levels = Mutex<[LogDomain: Logger.Level]>([:])
-    /// The rank of the least severe level of any domain. A message below it costs one load.
+    /// Replaces swift-log for all parts. Nil, the default, means swift-log.
+    package static func setSink(_ sink: Sink?) { update { $0.sink = sink } }
+
+    private struct State {
+        var levels: [LogDomain: Logger.Level] = [:]
+        var sink: Sink?
+
+        func level(of domain: LogDomain) -> Logger.Level { levels[domain] ?? .warning }
+
+        /// The rank of the least severe level at which anything is written.
+        var least: Int {
+            if let sink { return sink.least.map { LogDomain.rank($0) } ?? .max }
+            return LogDomain.rank(LogDomain.allCases.map { level(of: $0) }.min() ?? .warning)
+        }
+    }
+
+    private static let state = Mutex(State())
+    /// The rank of the least severe level at which anything is written. A message below it costs one load.
     private static let least = Atomic(rank(.warning))
+
+    private static func update(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            change(&state)
+            // Within the lock, so that of two threads the last one's least level stays.
+            least.store(state.least, ordering: .relaxed)
+        }
+    }
 
     private static func rank(_ level: Logger.Level) -> Int {
         Logger.Level.allCases.firstIndex(of: level) ?? 0
@@ -44,7 +75,10 @@ public enum LogDomain: String, CaseIterable, Hashable, Sendable {
 
     /// Writes a message, which is evaluated only if it is written.
     package func log(_ level: Logger.Level, _ message: @autoclosure () -> String) {
-        if Self.rank(level) < Self.least.load(ordering: .relaxed) || level < self.level { return }
+        if Self.rank(level) < Self.least.load(ordering: .relaxed) { return }
+        let (sink, ownLevel) = Self.state.withLock { ($0.sink, $0.level(of: self)) }
+        if let sink { return sink.write(self, level, message()) }
+        if level < ownLevel { return }
         var logger = Logger(label: "loveseat.\(rawValue)")
         logger.logLevel = level
         logger.log(level: level, "\(message())")
