@@ -9,3 +9,4 @@ typealias EngineDocument = LoveseatModel.Document
 typealias EngineQuery = LoveseatCore.Query
 typealias EngineReplicator = LoveseatCore.Replicator
 typealias EngineIdentity = LoveseatIdentity.TLSIdentity
+typealias EngineLogDomain = LoveseatCore.LogDomain
