@@ -4,6 +4,8 @@ import LoveseatTesting
 import Synchronization
 import Testing
 
+// Sinks are those of the process.
+// Group in ./test: alone
 /// Serialized, because the sinks are the process's. Other tests log meanwhile, so messages are told apart by their text.
 @Suite(.serialized) final class LogTests {
     private let scratch: Scratch
