@@ -37,6 +37,7 @@ package final class CollectionHandle: Hashable, Sendable {
 /// The statements for the table of one collection.
 final class CollectionStatements: Sendable {
     let fetch: String
+    let size: String
     let insert: String
     let update: String
     let changes: String
@@ -47,6 +48,8 @@ final class CollectionStatements: Sendable {
     fileprivate init(_ table: String) {
         let columns = CollectionHandle.columns
         fetch = "SELECT \(columns) FROM \"\(table)\" WHERE doc_id = ?1"
+        // The length of a BLOB is read without the BLOB.
+        size = "SELECT length(tree), length(CAST(body AS BLOB)) FROM \"\(table)\" WHERE doc_id = ?1"
         insert = """
             INSERT INTO "\(table)" (doc_id, sequence, revision, flags, synced, tree, body)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (doc_id) DO NOTHING

@@ -1,5 +1,15 @@
 package import LoveseatModel
 
+/// How much a document's row holds, in bytes.
+package struct StoredSize: Sendable {
+    package let tree: Int
+    package let body: Int
+
+    package var all: Int { tree.addingSaturated(body) }
+    /// How many bytes the row takes in memory together with its decoded tree, which has the content of the leaves again.
+    package var decoded: Int { all.addingSaturated(tree) }
+}
+
 /// A document's row. It is a class, since its parts would be reference-counted one by one where it is passed on.
 package final class DocumentRecord: Sendable {
     package let row: Int64
@@ -41,6 +51,7 @@ package final class DocumentRecord: Sendable {
         self.body = body
     }
 
+    package var size: StoredSize { StoredSize(tree: encodedTree?.count ?? 0, body: body.bytes.count) }
     package var isDeleted: Bool { flags.contains(.deleted) }
     package var hasConflicts: Bool { flags.contains(.hasConflicts) }
 

@@ -62,7 +62,7 @@ struct ChangesFeed: Sendable {
                 seen += 1
                 page.through = record.sequence
                 guard request.filter.passes(record) else { return true }
-                bytes += record.body.bytes.count + 100
+                bytes += record.size.all + 100
                 records.append(record)
                 return true
             }

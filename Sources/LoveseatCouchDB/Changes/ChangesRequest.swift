@@ -60,8 +60,8 @@ struct ChangesRequest: Sendable {
         _ exchange: Exchange,
         _ body: JSONElement?,
         _ entry: Databases.Entry,
-        design: (String) throws -> JSONElement?
-    ) throws {
+        design: (String) async throws -> JSONElement?
+    ) async throws {
         let query = exchange.query
         switch query["feed"] ?? "normal" {
         case "normal", "": feed = .normal
@@ -89,7 +89,7 @@ struct ChangesRequest: Sendable {
         options.withAttachments = query.isSet("attachments")
         options.withEncoding = query.isSet("att_encoding_info")
         try readTimes(query)
-        try readFilter(query, body, isPost: exchange.method == "POST", design)
+        try await readFilter(query, body, isPost: exchange.method == "POST", design)
     }
 
     private mutating func readTimes(_ query: Query) throws {
@@ -112,8 +112,8 @@ struct ChangesRequest: Sendable {
         _ query: Query,
         _ body: JSONElement?,
         isPost: Bool,
-        _ design: (String) throws -> JSONElement?
-    ) throws {
+        _ design: (String) async throws -> JSONElement?
+    ) async throws {
         switch query["filter"] ?? body?["filter"]?.string ?? "" {
         case "": break
         case "_doc_ids":
@@ -140,22 +140,23 @@ struct ChangesRequest: Sendable {
             guard let view = query["view"], view.split(separator: "/").count == 2 else {
                 throw CouchDBError.badRequest("`view` must be of the form `designname/viewname`")
             }
-            try refuse(view, member: "views", design)
+            try await refuse(view, member: "views", design)
         case let name where name.beginsExactly(with: "_"):
             throw CouchDBError.badRequest("unknown builtin filter name")
-        case let name: try refuse(name, member: "filters", design)
+        case let name: try await refuse(name, member: "filters", design)
         }
     }
 
     /// Functions of design documents are not run.
-    private func refuse(_ name: String, member: String, _ design: (String) throws -> JSONElement?) throws
+    private func refuse(_ name: String, member: String, _ design: (String) async throws -> JSONElement?)
+        async throws
         -> Never
     {
         let parts = name.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2 else {
             throw CouchDBError.badRequest("`filter` must be of the form `designname/filtername`")
         }
-        guard let document = try design("_design/" + parts[0]) else { throw CouchDBError.missing }
+        guard let document = try await design("_design/" + parts[0]) else { throw CouchDBError.missing }
         guard document[member]?[parts[1]] != nil else {
             throw CouchDBError.notFound("missing json key: \(document[member] == nil ? member : parts[1])")
         }

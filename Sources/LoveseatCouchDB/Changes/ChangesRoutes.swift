@@ -16,8 +16,10 @@ struct ChangesResource: Resource {
                 throw CouchDBError.badRequest("Request body must be a JSON object")
             }
         }
-        let request = try ChangesRequest(exchange, body, entry) { id in
-            guard let (branches, _) = try self.branches(of: id, in: entry), !branches.winner.isDeleted else {
+        let request = try await ChangesRequest(exchange, body, entry) { id in
+            guard let (branches, _) = try await self.branches(of: id, in: entry, for: exchange),
+                !branches.winner.isDeleted
+            else {
                 return nil
             }
             return branches.winner.body.map { JSONElement($0) }

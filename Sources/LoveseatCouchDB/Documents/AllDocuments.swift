@@ -199,7 +199,7 @@ struct AllDocumentsResource: Resource {
             var bytes = 0
             while let key = keys.next, found.count < Self.pageRows, bytes < pageBytes {
                 let record = try key.string.flatMap { try view.record($0, in: entry.handle) }
-                bytes += record?.body.bytes.count ?? 0
+                bytes += record?.size.all ?? 0
                 found.append((key, record))
                 keys.advance()
             }
@@ -258,7 +258,7 @@ struct AllDocumentsResource: Resource {
         try entry.store.readRows { view in
             try view.list(listing, in: entry.handle) { record in
                 records.append(record)
-                bytes += record.body.bytes.count
+                bytes += record.size.all
                 return bytes < request.pageBytes
             }
         }

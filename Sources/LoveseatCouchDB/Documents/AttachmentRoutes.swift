@@ -18,16 +18,23 @@ struct AttachmentResource: Resource {
         switch exchange.method {
         case "PUT": try await putAttachment(id, name, entry, exchange)
         case "DELETE": try await deleteAttachment(id, name, entry, exchange)
-        default: try getAttachment(id, name, entry, exchange)
+        default: try await getAttachment(id, name, entry, exchange)
         }
     }
 
     private func getAttachment(_ id: String, _ name: String, _ entry: Databases.Entry, _ exchange: Exchange)
-        throws
+        async throws
         -> Reply
     {
         let named = try exchange.query["rev"].map { try RevisionText.parse($0) }
-        guard let branches = try branches(of: id, with: named.map { [$0] } ?? [], in: entry)?.0 else {
+        guard
+            let branches = try await branches(
+                of: id,
+                with: named.map { [$0] } ?? [],
+                in: entry,
+                for: exchange
+            )?.0
+        else {
             throw CouchDBError.missing
         }
         var branch: DocumentBranch? = branches.winner
@@ -128,7 +135,7 @@ struct AttachmentResource: Resource {
         if let length = exchange.headers[.contentLength].flatMap({ Int($0) }) {
             announced["length"] = JSONValue(length)
         }
-        var proposed = try proposal(id, revision, entry)
+        var proposed = try await proposal(id, revision, entry, exchange)
         proposed.attachments[name] = announced
         try entry.requireRight(to: proposed)
         let pins = BlobPins(entry.store.blobs)
@@ -151,7 +158,7 @@ struct AttachmentResource: Resource {
         // Content that is not gzip is stored as if the client had not said that it is.
         if inflated != nil { (stored.encoding, stored.encodedLength) = ("gzip", length) }
         let attachment = stored
-        var change = try proposal(id, revision, entry)
+        var change = try await proposal(id, revision, entry, exchange)
         change.attachments[name] = stored.stored
         let made = try await self.change(change, revision, entry, revives: true) { table, generation in
             var attachment = attachment
@@ -184,7 +191,7 @@ struct AttachmentResource: Resource {
         async throws -> Reply
     {
         let revision = try DocumentResource.namedRevision(exchange, nil)
-        guard let branches = try branches(of: id, in: entry)?.0 else {
+        guard let branches = try await branches(of: id, in: entry, for: exchange)?.0 else {
             guard revision == nil else { throw CouchDBError(409, "not_found", "missing_rev") }
             throw CouchDBError.missing
         }
@@ -195,7 +202,7 @@ struct AttachmentResource: Resource {
         guard StoredAttachment.all(in: body).contains(where: { $0.name.isExactly(name) }) else {
             throw CouchDBError.noAttachment
         }
-        let proposed = try proposal(id, revision, entry)
+        let proposed = try await proposal(id, revision, entry, exchange)
         let made = try await change(proposed, revision, entry, revives: false) { table, _ in
             table[name] = nil
         }
@@ -203,10 +210,15 @@ struct AttachmentResource: Resource {
     }
 
     /// The change that a policy is asked about when a leaf's attachments change: the body stays.
-    private func proposal(_ id: String, _ revision: RevisionID?, _ entry: Databases.Entry) throws
+    private func proposal(
+        _ id: String,
+        _ revision: RevisionID?,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
+    ) async throws
         -> AccessRuling.Change
     {
-        let known = try branches(of: id, in: entry)?.0
+        let known = try await branches(of: id, in: entry, for: exchange)?.0
         var proposed = AccessRuling.Change(
             id: id,
             history: revision.map { [$0] } ?? [],

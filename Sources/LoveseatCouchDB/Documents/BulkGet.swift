@@ -48,6 +48,7 @@ struct BulkGetResource: Resource {
             try await self.work(exchange, size: bytes.count, done: bytes.count) { try Self.wanted(bytes) }
         }
         try exchange.memory.reserve(wanted.count * MemoryLayout<Wanted>.stride)
+        try await reserve(for: wanted, entry, exchange)
         if exchange.query.isSet("revs") {
             server.clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: wanted.count))
         }
@@ -78,6 +79,26 @@ struct BulkGetResource: Resource {
             }
             try await writer.write("]}\n")
         }
+    }
+
+    /// Takes the memory for the largest document before one is read: each is held until the client has read what comes before it.
+    private func reserve(for wanted: [Wanted], _ entry: Databases.Entry, _ exchange: Exchange) async throws {
+        var (done, largest, last) = (0, 0, ExactText(""))
+        while done < wanted.count {
+            let page = wanted[done...].prefix(1_000)
+            try await part(exchange, done: done) {
+                try entry.store.readRows { view in
+                    for id in page.lazy.compactMap(\.id).map({ ExactText($0) }) where id != last {
+                        last = id
+                        guard let size = try view.size(of: id.text, in: entry.handle) else { continue }
+                        // Its text, the text of the page, and its copy for the connection.
+                        largest = max(largest, size.decoded + 3 * size.all)
+                    }
+                }
+            }
+            done += page.count
+        }
+        try exchange.memory.reserve(largest)
     }
 
     private static func wanted(_ bytes: [UInt8]) throws -> [Wanted] {
@@ -173,7 +194,7 @@ struct BulkGetResource: Resource {
                 }
                 if !(last?.id.isExactly(id) ?? false) {
                     last = try view.record(id, in: entry.handle)
-                    bytes += last?.body.bytes.count ?? 0
+                    bytes += last?.size.all ?? 0
                 }
                 records.append(last)
             }
@@ -285,7 +306,9 @@ struct BulkGetResource: Resource {
             }
             try await entry.grant(sent)
             done += page.count
-            bytes += page.reduce(0) { $0 + $1.size }
+            let size = page.reduce(0) { $0 + $1.size }
+            bytes += size
+            try exchange.memory.reserve(size)
             guard bytes <= Self.partsBytes else {
                 throw CouchDBError(
                     413,

@@ -17,11 +17,15 @@ struct DocumentResource: Resource {
     }
 
     /// Functions of design documents, which are stored and not run.
-    func designFunction(_ path: Endpoint.DocumentPath, _ entry: Databases.Entry) throws -> Reply {
+    func designFunction(_ path: Endpoint.DocumentPath, _ entry: Databases.Entry, _ exchange: Exchange)
+        async throws -> Reply
+    {
         let (id, rest, function) = (path.id, path.rest, path.rest.first ?? "")
         let known: Set = ["_view", "_show", "_list", "_update", "_rewrite", "_info", "_search"]
         guard known.contains(function) else { throw CouchDBError.missing }
-        guard let (branches, _) = try branches(of: id, in: entry), !branches.winner.isDeleted else {
+        guard let (branches, _) = try await branches(of: id, in: entry, for: exchange),
+            !branches.winner.isDeleted
+        else {
             throw CouchDBError.missing
         }
         if function == "_view", rest.count > 1, let body = branches.winner.body,
@@ -44,7 +48,15 @@ struct DocumentResource: Resource {
         let named = try query["rev"].map { try RevisionText.parse($0) }
         let revisions = named.map { [$0] } ?? []
         let needed = options.neededAncestors(with: revisions)
-        guard var (branches, sequence) = try branches(of: id, with: revisions, needed, in: entry) else {
+        guard
+            var (branches, sequence) = try await branches(
+                of: id,
+                with: revisions,
+                needed,
+                in: entry,
+                for: exchange
+            )
+        else {
             throw CouchDBError.missing
         }
         let branch: DocumentBranch
@@ -59,7 +71,13 @@ struct DocumentResource: Resource {
             branch = branches.winner
             guard !branch.isDeleted else { throw CouchDBError.deleted }
             if options.withRevisionInfo,
-                let whole = try self.branches(of: id, with: branch.history, .all, in: entry)
+                let whole = try await self.branches(
+                    of: id,
+                    with: branch.history,
+                    .all,
+                    in: entry,
+                    for: exchange
+                )
             {
                 (branches, sequence) = whole
             }
@@ -73,6 +91,7 @@ struct DocumentResource: Resource {
             blobs: entry.store.blobs
         )
         let rendered = renderer.render(branch, of: id, in: branches, sequence: entry.sequence(sequence))
+        try exchange.memory.reserve(rendered.textLength)
         try await entry.grant([id])
         let reply: Reply
         if isMultipart, !rendered.parts.isEmpty {
@@ -120,7 +139,7 @@ struct DocumentResource: Resource {
     ) async throws -> Reply {
         let named = text == "all" ? [] : try exchange.query.revisions("open_revs") ?? []
         let needed = options.neededAncestors(with: named)
-        let branches = try branches(of: id, with: named, needed, in: entry)?.0
+        let branches = try await branches(of: id, with: named, needed, in: entry, for: exchange)?.0
         let found: [Result<DocumentBranch, MissingRevision>]
         if text == "all" {
             guard let branches else { throw CouchDBError.missing }
@@ -136,6 +155,9 @@ struct DocumentResource: Resource {
                 }
             }
         }
+        // The text of one revision is there at a time, and its copy for the connection.
+        let largest = found.map { (try? $0.get().body?.bytes.count) ?? 0 }.max() ?? 0
+        try exchange.memory.reserve(2 * largest)
         if branches != nil { try await entry.grant([id]) }
         if options.withRevisions {
             server.clients.note(.pull, entry, exchange, ReplicatingClients.Amount(read: 1))
@@ -171,7 +193,9 @@ struct DocumentResource: Resource {
                 switch try await rendered(place, done: bytes) {
                 case .failure(let missing): try MultipartReply.append(missing, to: &layout)
                 case .success(let document):
-                    bytes += document.bytes.count
+                    let count = document.textLength
+                    bytes += count
+                    if bytes <= 1 << 20 { try exchange.memory.reserve(count) }
                     try MultipartReply.append(document, later: bytes > 1 << 20 ? place : nil, to: &layout)
                 }
             }
@@ -213,29 +237,48 @@ struct DocumentResource: Resource {
 
 /// Documents, as several resources read them.
 extension Resource {
-    /// A document's leaves, and its sequence.
-    func branches(of id: String, _ needed: NeededAncestors = .few, in entry: Databases.Entry) throws -> (
-        DocumentBranches, UInt64
-    )? {
-        guard let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
-            let branches = try server.caches.branches.branches(of: record, needed, in: entry)
-        else { return nil }
-        return (branches, record.sequence)
-    }
-
     /// A document's leaves, and its sequence. `revisions`: those whose contents are needed, whether or not they were replaced.
+    ///
+    /// A document may have a thousand large leaves. The request takes the memory for them before they are read, and keeps it until its answer
+    /// was sent.
+    ///
+    /// - Throws: `service_unavailable` if all requests together hold too much.
     func branches(
         of id: String,
-        with revisions: [RevisionID],
+        with revisions: [RevisionID] = [],
         _ needed: NeededAncestors? = nil,
+        in entry: Databases.Entry,
+        for exchange: Exchange
+    ) async throws -> (DocumentBranches, UInt64)? {
+        guard let size = try entry.store.readRows({ try $0.size(of: id, in: entry.handle) }) else {
+            return nil
+        }
+        try exchange.memory.reserve(size.decoded)
+        let found = try await work(exchange, size: size.all) {
+            try branches(of: id, with: revisions, needed ?? .named(revisions), in: entry)
+        }
+        guard let found else { return nil }
+        // Each leaf has its ancestors, and most of them are the same.
+        let ancestors = found.0.leaves.reduce(0) { $0 + $1.history.count }
+        try exchange.memory.reserve(ancestors * MemoryLayout<RevisionID>.stride)
+        return found
+    }
+
+    private func branches(
+        of id: String,
+        with revisions: [RevisionID],
+        _ needed: NeededAncestors,
         in entry: Databases.Entry
     ) throws -> (DocumentBranches, UInt64)? {
-        let needed = needed ?? .named(revisions)
-        guard let found = try branches(of: id, needed, in: entry) else { return nil }
-        guard Self.lacks(revisions, found.0),
-            let record = try entry.store.readRows({ try $0.record(id, in: entry.handle) }),
+        func read() throws -> DocumentRecord? {
+            try entry.store.readRows { try $0.record(id, in: entry.handle) }
+        }
+        guard let record = try read(),
+            let found = try server.caches.branches.branches(of: record, needed, in: entry)
+        else { return nil }
+        guard Self.lacks(revisions, found), let record = try read(),
             let whole = try entry.branches(of: record, needed, withReplaced: true)
-        else { return found }
+        else { return (found, record.sequence) }
         return (whole, record.sequence)
     }
 

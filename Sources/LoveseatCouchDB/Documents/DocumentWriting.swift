@@ -189,7 +189,9 @@ extension DocumentResource {
 
     func deleteDocument(_ id: String, _ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         let revision = try Self.namedRevision(exchange, nil)
-        if entry.access != nil, try branches(of: id, in: entry) == nil { throw CouchDBError.missing }
+        if entry.access != nil, try await branches(of: id, in: entry, for: exchange) == nil {
+            throw CouchDBError.missing
+        }
         let change = AccessRuling.Change(
             id: id,
             history: revision.map { [$0] } ?? [],
@@ -231,7 +233,9 @@ extension DocumentResource {
         let over = try query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text) }
         let source = try exchange.query["rev"].map { text throws(CouchDBError) in try RevisionText.parse(text)
         }
-        guard let (branches, _) = try branches(of: id, in: entry) else { throw CouchDBError.missing }
+        guard let (branches, _) = try await branches(of: id, in: entry, for: exchange) else {
+            throw CouchDBError.missing
+        }
         let branch = source.map { branches.revision($0) } ?? branches.winner
         guard let body = branch?.body, branch?.isDeleted == false else { throw CouchDBError.missing }
         var change = AccessRuling.Change(

@@ -160,6 +160,7 @@ public final class CouchDBListener: Sendable {
         settings.isReadOnly = config.readOnly
         settings.isWriteOnly = config.writeOnly
         settings.maximumRequestSize = config.maximumRequestSize
+        settings.heldBytes = config.heldBytes
         settings.maximumInlineAttachments = config.maximumInlineAttachments
         settings.maximumDocumentSize = config.maximumDocumentSize
         settings.allowsReplicationWith = config.allowsReplicationWith

@@ -77,6 +77,8 @@ public struct CouchDBListenerConfiguration: Sendable {
     /// default is 1 GiB; all requests together may have twice as much. Attachments that are longer than 64 kB in Base64 are written to the
     /// disk while they come; others are a part of the request.
     public var maximumInlineAttachments: UInt64 = 1 << 30
+    /// For tests: how many bytes all requests together may hold.
+    package var heldBytes = 512 << 20
     /// The largest document without its attachments, in bytes. The default is 8,000,000, as in CouchDB.
     public var maximumDocumentSize = 8_000_000
     /// How long a connection may be idle between two requests, in seconds. The default is 300.

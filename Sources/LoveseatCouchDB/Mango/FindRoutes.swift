@@ -208,7 +208,7 @@ struct Finding: Sendable {
                 try entry.store.readRows { view in
                     try view.list(listing, in: entry.handle) { record in
                         records.append(record)
-                        bytes += record.body.bytes.count
+                        bytes += record.size.all
                         return bytes < Self.pageBytes
                     }
                 }
@@ -231,7 +231,7 @@ struct Finding: Sendable {
             var (records, bytes): ([DocumentRecord?], Int) = ([], 0)
             for id in ids where bytes < maximumBytes {
                 let record = try view.record(id, in: entry.handle)
-                bytes += record?.body.bytes.count ?? 0
+                bytes += record?.size.all ?? 0
                 records.append(record)
             }
             return (records, records.count)

@@ -22,7 +22,7 @@ struct IndexResource: Resource {
         let body = try await json(exchange)
         try RequestJSON.checkConditions(body)
         let request = try IndexRequest(body?.value ?? .null)
-        let found = try branches(of: request.designID, in: entry)?.0.winner
+        let found = try await branches(of: request.designID, in: entry, for: exchange)?.0.winner
         var design = found.flatMap { $0.isDeleted ? nil : $0.body }.map { JSONElement($0).value } ?? [:]
         guard design["language"] ?? "query" == "query" else {
             throw CouchDBError(
@@ -50,12 +50,13 @@ struct IndexResource: Resource {
     }
 
     /// `DELETE _index/{design document}/json/{name}`
-    func deleteIndex(_ entry: Databases.Entry, _ rest: [String]) async throws -> Reply {
+    func deleteIndex(_ entry: Databases.Entry, _ rest: [String], _ exchange: Exchange) async throws -> Reply {
         var path = rest
         if path.first == "_design" { path.removeFirst() }
         guard path.count == 3, path[1] == "json" else { throw CouchDBError.missing }
         let designID = MangoIndex.designID(path[0])
-        guard let found = try branches(of: designID, in: entry)?.0.winner, !found.isDeleted,
+        guard let found = try await branches(of: designID, in: entry, for: exchange)?.0.winner,
+            !found.isDeleted,
             let body = found.body
         else { throw CouchDBError.missing }
         var design = JSONElement(body).value

@@ -22,6 +22,8 @@ final class CouchDBServer: Sendable {
         /// Which hosts and which web pages are served.
         var requests: RequestPolicy
         var maximumRequestSize = 64 << 20
+        /// How many bytes all requests together may hold, if that is enough for the largest one.
+        var heldBytes = 512 << 20
         var maximumInlineAttachments: UInt64 = 1 << 30
         var maximumDocumentSize = 8_000_000
         var isSecure = true
@@ -52,7 +54,7 @@ final class CouchDBServer: Sendable {
         let inline: BodyBudget
 
         init(_ settings: Settings) {
-            bodies = BodyBudget(limit: max(512 << 20, settings.maximumRequestSize))
+            bodies = BodyBudget(limit: max(settings.heldBytes, settings.maximumRequestSize))
             inline = BodyBudget(limit: Int(clamping: min(settings.maximumInlineAttachments, .max / 4)) * 2)
         }
     }

@@ -116,8 +116,8 @@ extension Endpoint {
     /// One index of a database: `_index/{design document}/json/{name}`.
     static let index = Endpoint(
         ["DELETE": .readAndWrite],
-        .document { server, path, entry, _ in
-            try await IndexResource(server).deleteIndex(entry, path.rest)
+        .document { server, path, entry, exchange in
+            try await IndexResource(server).deleteIndex(entry, path.rest, exchange)
         }
     )
 
@@ -146,7 +146,7 @@ extension Endpoint {
     static let designFunction = Endpoint(
         ["GET": .read, "HEAD": .read, "PUT": .write, "DELETE": .write],
         answersAll: true,
-        .document { server, path, entry, _ in try DocumentResource(server).designFunction(path, entry) }
+        .document { try await DocumentResource($0).designFunction($1, $2, $3) }
     )
 
     static let all: [Endpoint] =

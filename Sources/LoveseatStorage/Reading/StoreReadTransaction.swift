@@ -36,6 +36,15 @@ package class StoreReadTransaction {
         return try statement.step() ? try record(of: statement, in: collection) : nil
     }
 
+    /// How much a document's row holds, without reading its tree; nil if there is none.
+    package func size(of id: String, in collection: CollectionHandle) throws -> StoredSize? {
+        let statement = try RawStatement(collection.statements.size, in: database)
+        statement.bind(1, id)
+        defer { statement.reset() }
+        guard try statement.step() else { return nil }
+        return StoredSize(tree: Int(statement.int(0)), body: Int(statement.int(1)))
+    }
+
     /// Reads rows with sequences above `since`, in order, until `visit` returns false.
     ///
     /// `remote`: leaves out plain rows whose current revision this remote is known to have. Other rows may contain
