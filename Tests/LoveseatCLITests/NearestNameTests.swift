@@ -51,6 +51,25 @@ struct NearestNameTests {
         }
     }
 
+    @Test func `of a missing collection only a command that can use a new one says how to create it`() throws
+    {
+        for arguments in [
+            ["export", "./big", "-c", "nope"], ["index", "list", "./big", "-c", "nope"],
+            ["ls", "./big", "-c", "nope"],
+        ] {
+            let outcome = try folder.run(arguments)
+            #expect(outcome.status == 66, "\(arguments)")
+            #expect(outcome.errors.contains("there is no collection _default.nope"), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("create"), "\(outcome.errors)")
+        }
+        for command in ["serve", "serve-stdio"] {
+            let outcome = try folder.run(command, "./big", "--collections", "nope")
+            #expect(outcome.status == 66, "\(command)")
+            let advice = "create it with `loveseat create ./big --collections _default.nope`"
+            #expect(outcome.errors.contains(advice), "\(outcome.errors)")
+        }
+    }
+
     @Test func `help is a command, and so is what comes before an option`() throws {
         for arguments in [
             ["help"], ["help", "index"], ["--version"], ["index", "--help"], ["info", "--help"],

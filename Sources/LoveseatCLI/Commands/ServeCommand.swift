@@ -108,7 +108,10 @@ struct Serve: AsyncParsableCommand {
         -> URLEndpointListenerConfiguration
     {
         var configuration = URLEndpointListenerConfiguration(
-            collections: try database.collections(named: collections.collectionNames)
+            collections: try database.collections(
+                named: collections.collectionNames,
+                toCreateIn: argument.database
+            )
         )
         configuration.databaseName = name
         configuration.port = port
@@ -301,13 +304,19 @@ extension Serve {
 
 extension Database {
     /// Collections by name; every one if none is named.
-    func collections(named names: [CollectionName]) throws -> [Loveseat.Collection] {
+    ///
+    /// `database`: the database as the user named it, for advice to create what does not exist; nil if that would not help.
+    func collections(named names: [CollectionName], toCreateIn database: String? = nil) throws -> [Loveseat
+        .Collection]
+    {
         guard !names.isEmpty else { return try scopes().flatMap { try $0.collections() } }
         return try names.map { name in
             guard let collection = try collection(name: name.name, scope: name.scope) else {
                 throw name.absence(
                     from: self,
-                    advice: "create it with `loveseat create DB --collections \(name)`"
+                    advice: database.map {
+                        "create it with `loveseat create \($0) --collections \(name.fullName)`"
+                    }
                 )
             }
             return collection

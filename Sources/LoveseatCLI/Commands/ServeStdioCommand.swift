@@ -22,7 +22,10 @@ struct ServeStdio: AsyncParsableCommand {
         Signals.begin()
         let database = try argument.open(keepsDeltaBases: delta)
         var configuration = MessageEndpointListenerConfiguration(
-            collections: try database.collections(named: collections.collectionNames),
+            collections: try database.collections(
+                named: collections.collectionNames,
+                toCreateIn: argument.database
+            ),
             protocolType: .byteStream
         )
         configuration.readOnly = readOnly
