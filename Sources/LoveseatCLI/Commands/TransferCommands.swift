@@ -277,15 +277,15 @@ struct Import: AsyncParsableCommand {
     private static func add(_ source: DocumentSource, to importer: inout Importer) throws {
         var line = ProgressLine()
         defer { line.end() }
-        var shown = 0
+        var (shown, share): (Int, Double?) = (0, nil)
         do {
             try source.forEach {
                 try checkInterrupt()
                 try importer.add($0)
                 // The line is updated only when the number has changed, so that the clock is not read for each document.
                 if importer.readCount == shown { return }
-                shown = importer.readCount
-                line.show { Self.text(shown, source.share) }
+                (shown, share) = (importer.readCount, source.share(before: $0.end))
+                line.show { Self.text(shown, share) }
             }
         } catch {
             // Documents that were read before the error stay, unless all of them are undone. If saving them fails too, the first error
@@ -293,7 +293,7 @@ struct Import: AsyncParsableCommand {
             if importer.transaction == nil { try? importer.saveReplacing() }
             throw error
         }
-        try importer.finish { line.show { Self.text(shown, source.share) } }
+        try importer.finish { line.show { Self.text(shown, share) } }
     }
 
     private static func text(_ count: Int, _ share: Double?) -> String {

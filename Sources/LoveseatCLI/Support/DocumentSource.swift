@@ -9,6 +9,8 @@ struct DocumentSource {
         var id: String?
         let element: JSONElement
         let place: String
+        /// Where it ends in the file, in bytes.
+        let end: Int
     }
 
     private let array: String?
@@ -17,8 +19,8 @@ struct DocumentSource {
     private let hasIDField: Bool
     private let file: FileSource
     private var name: String { file.name }
-    /// Which share has been read, from 0 to 1; nil if that is not known.
-    var share: Double? { file.share }
+    /// Which share of the file is before a position, from 0 to 1; nil if that is not known.
+    func share(before position: Int) -> Double? { file.share(before: position) }
 
     /// The maximum length of a document, or of a JSON array, in bytes.
     private static let maximumBytes = 256 << 20
@@ -36,7 +38,8 @@ struct DocumentSource {
         guard let line = try reader.nextText() else { return }
         if array != nil || isKeyed || line.first(where: { !$0.isBlank }) == UInt8(ascii: "[") {
             let start = TextPosition(line: reader.number)
-            return try forEachItem(of: line + [0x0A] + reader.rest(), startingAt: start, body)
+            let text = try line + [0x0A] + reader.rest()
+            return try forEachItem(of: text, startingAt: start, end: reader.position, body)
         }
         try FileShape.check(line, name)
         var cursor = Cursor(line, number: reader.number)
@@ -45,6 +48,7 @@ struct DocumentSource {
             cursor.skipBlanks()
             let place = "\(name), \(cursor.place)"
             let element = try value(&cursor, &reader)
+            let end = reader.position - cursor.rest
             var isLast = false
             if cursor.isAtEnd {
                 if let next = try reader.nextText() {
@@ -55,7 +59,7 @@ struct DocumentSource {
             }
             if isFirst { try checkShape(of: element, isOnlyOne: isLast) }
             isFirst = false
-            try body(Item(element: element, place: place))
+            try body(Item(element: element, place: place, end: end))
             if isLast { return }
         }
     }
@@ -110,6 +114,7 @@ struct DocumentSource {
     private func forEachItem(
         of text: [UInt8],
         startingAt start: TextPosition,
+        end: Int,
         _ body: (Item) throws -> Void
     ) throws {
         // The array, and the object that it may be in, are not part of the documents' own depth.
@@ -144,7 +149,12 @@ struct DocumentSource {
             let first = element.bytes.startIndex
             place.advance(over: text[offset..<first])
             offset = first
-            let item = Item(id: id, element: element, place: "\(name), \(place)")
+            let item = Item(
+                id: id,
+                element: element,
+                place: "\(name), \(place)",
+                end: end - text.count + element.bytes.endIndex
+            )
             let levels = JSONLimits.standard.maximumDepth
             guard !isDeep || !element.isNested(deeperThan: levels) else {
                 throw LoveseatError(
@@ -213,6 +223,8 @@ private struct Cursor {
     init(_ line: [UInt8], number: Int) { (text, place) = (line, TextPosition(line: number)) }
 
     var isAtEnd: Bool { position == text.count }
+    /// How many bytes of the text are behind the position.
+    var rest: Int { text.count - position }
 
     /// Skips what is blank at the beginning of the text.
     mutating func skipBlanks() {
@@ -289,6 +301,10 @@ private struct LineReader {
     private var start = 0
     private var isAtEnd = false
     private var isAtStart = true
+    /// How many bytes of the file were read into the buffer.
+    private var readCount = 0
+    /// The position in the file behind the last line, in bytes.
+    var position: Int { readCount - (buffer.count - start) }
     /// The number of the last line that was read, from 1.
     private(set) var number = 0
 
@@ -355,6 +371,7 @@ private struct LineReader {
         start = 0
         guard let data = try file.read(upToCount: piece) else { return isAtEnd = true }
         buffer.append(contentsOf: data)
+        readCount += data.count
         if isAtStart, buffer.count > 2 {
             isAtStart = false
             // Programs of Windows put a byte order mark before the text.

@@ -29,7 +29,12 @@ struct FileSource {
     /// Which share has been read, from 0 to 1; nil if that is not known.
     var share: Double? {
         // Without a position the file is read all the same, and an error of the disk shows there.
-        guard let length, length > 0, let position = try? file.offset() else { return nil }
+        (try? file.offset()).flatMap { share(before: Int(clamping: $0)) }
+    }
+
+    /// Which share is before a position, from 0 to 1; nil if that is not known.
+    func share(before position: Int) -> Double? {
+        guard let length, length > 0 else { return nil }
         return min(Double(position) / Double(length), 1)
     }
 
