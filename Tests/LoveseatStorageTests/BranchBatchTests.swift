@@ -73,4 +73,29 @@ import Testing
         }
         #expect(try together.store.check() == [])
     }
+
+    @Test func `the size of a row is known without reading it, in bytes`() throws {
+        let temporary = try TemporaryStore()
+        func size() throws -> StoredSize? {
+            try temporary.store.readRows { try $0.size(of: "x", in: temporary.collection) }
+        }
+        #expect(try size() == nil)
+        for number in 1...3 {
+            // An ä has two bytes.
+            let body = JSONText(canonical: ["t": .string(String(repeating: "ä", count: 1_000 * number))])
+            let line = [RevisionID(generation: 1, digest: [UInt8(number)])]
+            try temporary.store.write { transaction in
+                for result in try transaction.insertBranches(
+                    [Branch(history: line, body: body, isDeleted: false)],
+                    of: "x",
+                    in: temporary.collection
+                ) { _ = try result.get() }
+            }
+            let (record, size) = (try #require(try temporary.record("x")), try #require(try size()))
+            #expect(size.tree == record.encodedTree?.count ?? 0)
+            #expect(size.body == record.body.bytes.count)
+            #expect(number == 1 || size.tree > 0)
+            #expect(size.decoded == size.all + size.tree)
+        }
+    }
 }
