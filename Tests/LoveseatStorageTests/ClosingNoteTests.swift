@@ -99,10 +99,12 @@ import Testing
             #expect(store.numbers(having: .expiration) == [temporary.collection.number])
             #expect(store.lastSequence(temporary.collection) > 1)
         }
-        // A time after the crash in which everything is closed ends with a note again.
-        try withStore(of: copy) { #expect($0.lastSequence(temporary.collection) == 1) }
+        // A time after the crash in which everything is closed ends with a note again, and behind what may have been used.
+        var last: UInt64 = 0
+        try withStore(of: copy) { last = $0.lastSequence(temporary.collection) }
+        #expect(last > 1)
         try withStore(of: copy) { store in
-            #expect(store.lastSequence(temporary.collection) == 1)
+            #expect(store.lastSequence(temporary.collection) == last)
             #expect(store.numbers(having: .expiration) == [temporary.collection.number])
         }
     }
