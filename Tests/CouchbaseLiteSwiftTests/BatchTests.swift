@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct BatchTests {
+@Suite(.ownThreads) struct BatchTests {
     private let world: World
     private var database: Database { world.database }
     private var sights: CouchbaseLiteSwift.Collection { world.sights }

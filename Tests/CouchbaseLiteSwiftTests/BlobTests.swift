@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct BlobTests {
+@Suite(.ownThreads) struct BlobTests {
     private let world: World
     private let content = Data("hello".utf8)
     private let digest = "sha1-qvTGHdzF6KLavt4PO0gs2a6pQ00="

@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct CollectionTests {
+@Suite(.ownThreads) struct CollectionTests {
     private let world: World
     private var database: Database { world.database }
 

@@ -9,7 +9,7 @@ private struct Resolver: ConflictResolverProtocol {
     func resolve(conflict: Conflict) -> Document? { body(conflict) }
 }
 
-struct ConflictResolverTests {
+@Suite(.ownThreads) struct ConflictResolverTests {
     private let pair: ReplicaPair
 
     init() throws { pair = try ReplicaPair() }

@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct DatabaseTests {
+@Suite(.ownThreads) struct DatabaseTests {
     private let world: World
 
     init() throws { world = try World() }

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct EqualityTests {
+@Suite(.ownThreads) struct EqualityTests {
     private let world: World
 
     init() throws { world = try World() }

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct ErrorTests {
+@Suite(.ownThreads) struct ErrorTests {
     @Test func `an error of the engine is an NSError with domain, code and message`() throws {
         let world = try World()
         do {

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct FragmentTests {
+@Suite(.ownThreads) struct FragmentTests {
     private let world: World
 
     init() throws { world = try World() }

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// What getters return of documents that were saved, and of those that were not.
-struct GetterTests {
+@Suite(.ownThreads) struct GetterTests {
     private let world: World
 
     init() throws { world = try World() }

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct IdentityTests {
+@Suite(.ownThreads) struct IdentityTests {
     private let label = "test-\(UUID().uuidString)"
 
     private func make(_ usages: KeyUsages = .serverAuth, issuer: TLSIdentity? = nil) throws -> TLSIdentity {

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct JSONTests {
+@Suite(.ownThreads) struct JSONTests {
     private let world: World
 
     init() throws { world = try World() }

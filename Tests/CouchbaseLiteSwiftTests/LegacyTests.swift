@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct LegacyTests {
+@Suite(.ownThreads) struct LegacyTests {
     @Test func `a database has the calls of its default collection`() throws {
         try (LegacyApp() as any App).run()
     }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Replicators that connect to a listener.
-final class ListenerConnectionTests {
+@Suite(.ownThreads) final class ListenerConnectionTests {
     private let world: World
     private let other: World
     private let labels = Mutex<[String]>([])

@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct ListenerTests {
+@Suite(.ownThreads) struct ListenerTests {
     private let world: World
     private var sights: CouchbaseLiteSwift.Collection { world.sights }
 

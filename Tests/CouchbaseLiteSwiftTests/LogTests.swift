@@ -7,7 +7,7 @@ import Testing
 // Sinks are those of the process.
 // Group in ./test: alone
 /// Serialized, because the sinks are the process's. Other tests log meanwhile, so messages are told apart by their text.
-@Suite(.serialized) final class LogTests {
+@Suite(.serialized, .ownThreads) final class LogTests {
     private let scratch: Scratch
     private let mark = UUID().uuidString
 

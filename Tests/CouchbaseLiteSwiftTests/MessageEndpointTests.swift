@@ -4,7 +4,7 @@ import LoveseatTesting
 import Synchronization
 import Testing
 
-struct MessageEndpointTests {
+@Suite(.ownThreads) struct MessageEndpointTests {
     private let world: World
     private let other: World
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Documents as objects of `Codable` classes.
-struct ModelTests {
+@Suite(.ownThreads) struct ModelTests {
     private let world: World
     private var sights: CouchbaseLiteSwift.Collection { world.sights }
 

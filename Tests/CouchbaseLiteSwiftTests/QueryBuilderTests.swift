@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct QueryBuilderTests {
+@Suite(.ownThreads) struct QueryBuilderTests {
     private let world: World
     private var database: Database { world.database }
     private var sights: CouchbaseLiteSwift.Collection { world.sights }

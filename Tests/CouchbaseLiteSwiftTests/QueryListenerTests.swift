@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct QueryListenerTests {
+@Suite(.ownThreads) struct QueryListenerTests {
     private let world: World
     private let query: Query
     private let heard = Heard<[Int]>()

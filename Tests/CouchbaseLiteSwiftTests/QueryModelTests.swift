@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Rows as values of `Codable` types.
-struct QueryModelTests {
+@Suite(.ownThreads) struct QueryModelTests {
     private let world: World
     private let sights: CouchbaseLiteSwift.Collection
 

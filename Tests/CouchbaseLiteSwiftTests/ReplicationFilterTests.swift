@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct ReplicationFilterTests {
+@Suite(.ownThreads) struct ReplicationFilterTests {
     private let pair: ReplicaPair
 
     init() throws { pair = try ReplicaPair() }

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct ReplicatorConfigurationTests {
+@Suite(.ownThreads) struct ReplicatorConfigurationTests {
     private let pair: ReplicaPair
 
     init() throws { pair = try ReplicaPair() }

@@ -3,7 +3,7 @@ import Foundation
 import LoveseatTesting
 import Testing
 
-struct ReplicatorTests {
+@Suite(.ownThreads) struct ReplicatorTests {
     private let pair: ReplicaPair
 
     init() throws { pair = try ReplicaPair() }

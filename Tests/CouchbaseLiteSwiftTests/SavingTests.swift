@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct SavingTests {
+@Suite(.ownThreads) struct SavingTests {
     private let world: World
     private var sights: CouchbaseLiteSwift.Collection { world.sights }
 

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct SetterTests {
+@Suite(.ownThreads) struct SetterTests {
     private let world: World
 
     init() throws { world = try World() }

@@ -2,7 +2,7 @@ import CouchbaseLiteSwift
 import Foundation
 import Testing
 
-struct URLEndpointListenerTests {
+@Suite(.ownThreads) struct URLEndpointListenerTests {
     private let world: World
 
     init() throws { world = try World() }
