@@ -39,7 +39,7 @@ import Testing
                     body: body
                 )
             }
-            #expect(answer.text == "[]")
+            #expect(answer.json == [])
         }
     }
 
