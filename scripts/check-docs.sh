@@ -33,17 +33,18 @@ examples() {
     ' "$1"
 }
 
-swiftc -emit-module -module-name Context -parse-as-library -swift-version 6 "${flags[@]}" \
-    -o "$work/Context.swiftmodule" scripts/docs/Context.swift
+for context in Context CouchbaseLiteContext; do
+    swiftc -emit-module -module-name $context -parse-as-library -swift-version 6 "${flags[@]}" \
+        -o "$work/$context.swiftmodule" scripts/docs/$context.swift
+done
 for file in README.md Sources/Loveseat/Loveseat.docc/*.md $(grep -rl '/// ```swift' Sources --include='*.swift'); do
+    # Both have types of the same names.
+    case $file in
+        Sources/CouchbaseLiteSwift/*) modules=(CouchbaseLiteContext CouchbaseLiteSwift) ;;
+        *) modules=(Context Logging Loveseat LoveseatCouchDB LoveseatDiscovery Observation) ;;
+    esac
     {
-        echo "import Context"
-        echo "import Foundation"
-        echo "import Logging"
-        echo "import Loveseat"
-        echo "import LoveseatCouchDB"
-        echo "import LoveseatDiscovery"
-        echo "import Observation"
+        printf 'import %s\n' Foundation "${modules[@]}"
         examples "$file"
     } > "$work/Examples.swift"
     grep -q '^#sourceLocation(file' "$work/Examples.swift" || continue
