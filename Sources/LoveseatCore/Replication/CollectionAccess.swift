@@ -67,7 +67,7 @@ package struct CollectionAccess: Sendable {
     package func branches(of record: DocumentRecord) throws -> DocumentBranches? {
         guard try mayRead(record) else { return nil }
         return try DocumentBranches(of: record).restricted { branch in
-            FilterCandidate(branch, of: record.id).map { ruling.mayRead($0) } ?? false
+            FilterCandidate(branch, of: record.id).map { ruling.maySend($0) } ?? false
         }
     }
 

@@ -72,8 +72,12 @@ package struct AccessRuling: Sendable {
     /// Whether the peer may have a revision with its content as a part of a document's tree. Trees are exchanged whole, so a deletion without
     /// content goes along even if the peer may not read the revision that it deletes: it says only that a line was deleted.
     package func maySend(_ node: RevisionTree.Node, of id: String) -> Bool {
-        guard let revision = FilterCandidate(node, of: id) else { return true }
-        if node.isDeleted, revision.body == .emptyObject { return true }
+        FilterCandidate(node, of: id).map(maySend) ?? true
+    }
+
+    /// Whether the peer may have a revision as a part of a document that it may read.
+    package func maySend(_ revision: FilterCandidate) -> Bool {
+        if revision.isDeleted, revision.body == .emptyObject { return true }
         return mayRead(revision)
     }
 
