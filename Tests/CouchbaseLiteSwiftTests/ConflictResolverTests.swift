@@ -100,10 +100,11 @@ private struct Resolver: ConflictResolverProtocol {
         let stored = MutableDocument(id: "photo")
             .setBlob(Blob(contentType: "text/plain", data: Data("a".utf8)), forKey: "blob")
         try pair.theirs.save(document: stored)
-        let blob = Unchecked(value: try pair.theirs.document(id: "photo")?.blob(forKey: "blob"))
+        // Only the resolver uses it.
+        nonisolated(unsafe) let blob = try pair.theirs.document(id: "photo")?.blob(forKey: "blob")
         try pair.makeConflict()
         let observed = try await pull { _ in
-            MutableDocument(id: "tower").setBlob(blob.value, forKey: "blob")
+            MutableDocument(id: "tower").setBlob(blob, forKey: "blob")
         }
         let error = try #require(observed.event.error) as NSError
         #expect(error.code == CBLError.unexpectedError)
@@ -153,6 +154,3 @@ private struct Resolver: ConflictResolverProtocol {
         #expect(observed.error == nil)
     }
 }
-
-/// A value that one resolver uses.
-private struct Unchecked<Value>: @unchecked Sendable { let value: Value }

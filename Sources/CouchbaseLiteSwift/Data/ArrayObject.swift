@@ -58,35 +58,6 @@ public final class MutableArrayObject: ArrayObject, MutableArrayProtocol {
         try contents.replace(with: json)
     }
 
-    /// Replaces all items.
-    @discardableResult
-    public func setData(_ data: [Any]) -> Self {
-        contents.replace(with: data)
-        return self
-    }
-
-    /// Replaces all items by those of a JSON array.
-    ///
-    /// - Throws: `invalidJSON`.
-    @discardableResult
-    public func setJSON(_ json: String) throws -> Self {
-        try contents.replace(with: json)
-        return self
-    }
-
-    /// Removes the item at a position.
-    @discardableResult
-    public func removeValue(at index: Int) -> Self {
-        contents.remove(at: index)
-        return self
-    }
-
-    /// Sets a value, for all setters. Apps have no use for it.
-    public func _change(_ change: _ArrayChange, _ value: _StoredValue) {
-        switch change {
-        case .replace(let index): contents.set(value, at: index)
-        case .append: contents.append(value)
-        case .insert(let index): contents.insert(value, at: index)
-        }
-    }
+    /// The items, which all setters change. Apps have no use for it.
+    public var _items: _ArrayItems { _ArrayItems(contents: contents) }
 }

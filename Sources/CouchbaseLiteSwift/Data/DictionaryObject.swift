@@ -55,29 +55,6 @@ public final class MutableDictionaryObject: DictionaryObject, MutableDictionaryP
         try contents.replace(with: json)
     }
 
-    /// Replaces all members.
-    @discardableResult
-    public func setData(_ data: [String: Any]) -> Self {
-        contents.replace(with: data)
-        return self
-    }
-
-    /// Replaces all members by those of a JSON object.
-    ///
-    /// - Throws: `invalidJSON`.
-    @discardableResult
-    public func setJSON(_ json: String) throws -> Self {
-        try contents.replace(with: json)
-        return self
-    }
-
-    /// Removes a member.
-    @discardableResult
-    public func removeValue(forKey key: String) -> Self {
-        contents.remove(key)
-        return self
-    }
-
-    /// Sets a value, for all setters. Apps have no use for it.
-    public func _set(_ value: _StoredValue, forKey key: String) { contents.set(value, key) }
+    /// The members, which all setters change. Apps have no use for it.
+    public var _members: _DictionaryMembers { _DictionaryMembers(contents: contents) }
 }

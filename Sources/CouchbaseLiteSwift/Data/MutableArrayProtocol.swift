@@ -2,112 +2,92 @@ public import Foundation
 
 /// Read and write access to the items of an array by their positions.
 public protocol MutableArrayProtocol: ArrayProtocol, MutableArrayFragment {
-    /// Replaces all items.
-    @discardableResult
-    func setData(_ data: [Any]) -> Self
-    /// Replaces all items by those of a JSON array.
-    @discardableResult
-    func setJSON(_ json: String) throws -> Self
-    /// Removes the item at a position.
-    @discardableResult
-    func removeValue(at index: Int) -> Self
-    /// Sets a value, for all setters. Apps have no use for it.
-    func _change(_ change: _ArrayChange, _ value: _StoredValue)
+    /// The items, which all setters change. Apps have no use for it.
+    var _items: _ArrayItems { get }
 }
 
-/// Where a value goes in an array. Apps have no use for it.
-public enum _ArrayChange {
-    /// In the place of the item at a position.
-    case replace(at: Int)
-    /// At the end.
-    case append
-    /// In front of the item at a position.
-    case insert(at: Int)
+/// The items of an array. Apps have no use for it.
+public struct _ArrayItems {
+    let contents: ArrayContents
 }
 
 extension MutableArrayProtocol {
-    /// Replaces the item at a position; see ``MutableDictionaryProtocol/setValue(_:forKey:)``.
+    /// Replaces all items.
     @discardableResult
-    public func setValue(_ value: Any?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(any: value))
+    public func setData(_ data: [Any]) -> Self {
+        _items.contents.replace(with: data)
         return self
     }
+
+    /// Replaces all items by those of a JSON array.
+    ///
+    /// - Throws: `invalidJSON`.
+    @discardableResult
+    public func setJSON(_ json: String) throws -> Self {
+        try _items.contents.replace(with: json)
+        return self
+    }
+
+    /// Removes the item at a position.
+    @discardableResult
+    public func removeValue(at index: Int) -> Self {
+        _items.contents.remove(at: index)
+        return self
+    }
+
+    private func set(_ value: _StoredValue, _ index: Int) -> Self {
+        _items.contents.set(value, at: index)
+        return self
+    }
+
+    /// Replaces the item at a position; see ``MutableDictionaryProtocol/setValue(_:forKey:)``.
+    @discardableResult
+    public func setValue(_ value: Any?, at index: Int) -> Self { set(_StoredValue(any: value), index) }
 
     /// Replaces the item at a position by a string. Nil is null.
     @discardableResult
-    public func setString(_ value: String?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setString(_ value: String?, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a number. Nil is null.
     @discardableResult
-    public func setNumber(_ value: NSNumber?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setNumber(_ value: NSNumber?, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by an `Int`.
     @discardableResult
-    public func setInt(_ value: Int, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setInt(_ value: Int, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by an `Int64`.
     @discardableResult
-    public func setInt64(_ value: Int64, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setInt64(_ value: Int64, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a `Float`.
     @discardableResult
-    public func setFloat(_ value: Float, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setFloat(_ value: Float, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a `Double`.
     @discardableResult
-    public func setDouble(_ value: Double, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setDouble(_ value: Double, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a boolean.
     @discardableResult
-    public func setBoolean(_ value: Bool, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setBoolean(_ value: Bool, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a date. Nil is null.
     @discardableResult
-    public func setDate(_ value: Date?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setDate(_ value: Date?, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a blob. Nil is null.
     @discardableResult
-    public func setBlob(_ value: Blob?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setBlob(_ value: Blob?, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by an array. Nil is null. One that can be changed is kept by reference; any other is copied.
     @discardableResult
-    public func setArray(_ value: ArrayObject?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
-    }
+    public func setArray(_ value: ArrayObject?, at index: Int) -> Self { set(_StoredValue(value), index) }
 
     /// Replaces the item at a position by a dictionary. Nil is null. One that can be changed is kept by reference; any other is copied.
     @discardableResult
     public func setDictionary(_ value: DictionaryObject?, at index: Int) -> Self {
-        _change(.replace(at: index), _StoredValue(value))
-        return self
+        set(_StoredValue(value), index)
     }
 
     /// The value at a position as an array that can be changed; nil if it is missing or not an array.
@@ -122,6 +102,6 @@ extension MutableArrayProtocol {
 
     /// The value at a position, for reading and writing it as one of several types.
     public subscript(index: Int) -> MutableFragment {
-        MutableFragment(read: { _stored(at: index) }, write: { _change(.replace(at: index), $0) })
+        MutableFragment(read: { _stored(at: index) }, write: { _items.contents.set($0, at: index) })
     }
 }

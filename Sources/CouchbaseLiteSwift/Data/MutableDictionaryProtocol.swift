@@ -2,103 +2,93 @@ public import Foundation
 
 /// Read and write access to the members of a document or a dictionary by their keys.
 public protocol MutableDictionaryProtocol: DictionaryProtocol, MutableDictionaryFragment {
-    /// Replaces all members.
-    @discardableResult
-    func setData(_ data: [String: Any]) -> Self
-    /// Replaces all members by those of a JSON object.
-    @discardableResult
-    func setJSON(_ json: String) throws -> Self
-    /// Removes a member.
-    @discardableResult
-    func removeValue(forKey key: String) -> Self
-    /// Sets a value, for all setters. Apps have no use for it.
-    func _set(_ value: _StoredValue, forKey key: String)
+    /// The members, which all setters change. Apps have no use for it.
+    var _members: _DictionaryMembers { get }
+}
+
+/// The members of a document or a dictionary. Apps have no use for it.
+public struct _DictionaryMembers {
+    let contents: DictionaryContents
 }
 
 extension MutableDictionaryProtocol {
+    /// Replaces all members.
+    @discardableResult
+    public func setData(_ data: [String: Any]) -> Self {
+        _members.contents.replace(with: data)
+        return self
+    }
+
+    /// Replaces all members by those of a JSON object.
+    ///
+    /// - Throws: `invalidJSON`.
+    @discardableResult
+    public func setJSON(_ json: String) throws -> Self {
+        try _members.contents.replace(with: json)
+        return self
+    }
+
+    /// Removes a member.
+    @discardableResult
+    public func removeValue(forKey key: String) -> Self {
+        _members.contents.remove(key)
+        return self
+    }
+
+    private func set(_ value: _StoredValue, _ key: String) -> Self {
+        _members.contents.set(value, key)
+        return self
+    }
+
     /// Sets the value of a key: of the types of ``DictionaryProtocol/value(forKey:)``, of Swift's and Foundation's numbers, dictionaries and
     /// arrays, or a `Date`. Nil is null; any other type ends the program.
     @discardableResult
-    public func setValue(_ value: Any?, forKey key: String) -> Self {
-        _set(_StoredValue(any: value), forKey: key)
-        return self
-    }
+    public func setValue(_ value: Any?, forKey key: String) -> Self { set(_StoredValue(any: value), key) }
 
     /// Sets the value of a key to a string. Nil is null.
     @discardableResult
-    public func setString(_ value: String?, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setString(_ value: String?, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a number. Nil is null.
     @discardableResult
-    public func setNumber(_ value: NSNumber?, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setNumber(_ value: NSNumber?, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to an `Int`.
     @discardableResult
-    public func setInt(_ value: Int, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setInt(_ value: Int, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to an `Int64`.
     @discardableResult
-    public func setInt64(_ value: Int64, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setInt64(_ value: Int64, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a `Float`.
     @discardableResult
-    public func setFloat(_ value: Float, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setFloat(_ value: Float, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a `Double`.
     @discardableResult
-    public func setDouble(_ value: Double, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setDouble(_ value: Double, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a boolean.
     @discardableResult
-    public func setBoolean(_ value: Bool, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setBoolean(_ value: Bool, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a date. Nil is null.
     @discardableResult
-    public func setDate(_ value: Date?, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setDate(_ value: Date?, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a blob. Nil is null.
     @discardableResult
-    public func setBlob(_ value: Blob?, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setBlob(_ value: Blob?, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to an array. Nil is null. One that can be changed is kept by reference; any other is copied.
     @discardableResult
-    public func setArray(_ value: ArrayObject?, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
-    }
+    public func setArray(_ value: ArrayObject?, forKey key: String) -> Self { set(_StoredValue(value), key) }
 
     /// Sets the value of a key to a dictionary. Nil is null. One that can be changed is kept by reference; any other is copied.
     @discardableResult
     public func setDictionary(_ value: DictionaryObject?, forKey key: String) -> Self {
-        _set(_StoredValue(value), forKey: key)
-        return self
+        set(_StoredValue(value), key)
     }
 
     /// The value of a key as an array that can be changed; nil if it is missing or not an array.
@@ -113,6 +103,6 @@ extension MutableDictionaryProtocol {
 
     /// The value of a key, for reading and writing it as one of several types.
     public subscript(key: String) -> MutableFragment {
-        MutableFragment(read: { _stored(forKey: key) }, write: { _set($0, forKey: key) })
+        MutableFragment(read: { _stored(forKey: key) }, write: { _members.contents.set($0, key) })
     }
 }

@@ -39,29 +39,6 @@ public final class MutableDocument: Document, MutableDictionaryProtocol {
     /// The document itself.
     public override func toMutable() -> MutableDocument { self }
 
-    /// Replaces all properties.
-    @discardableResult
-    public func setData(_ data: [String: Any]) -> Self {
-        contents.replace(with: data)
-        return self
-    }
-
-    /// Replaces all properties by the members of a JSON object.
-    ///
-    /// - Throws: `invalidJSON`.
-    @discardableResult
-    public func setJSON(_ json: String) throws -> Self {
-        try contents.replace(with: json)
-        return self
-    }
-
-    /// Removes a property.
-    @discardableResult
-    public func removeValue(forKey key: String) -> Self {
-        contents.remove(key)
-        return self
-    }
-
-    /// Sets a value, for all setters. Apps have no use for it.
-    public func _set(_ value: _StoredValue, forKey key: String) { contents.set(value, key) }
+    /// The members, which all setters change. Apps have no use for it.
+    public var _members: _DictionaryMembers { _DictionaryMembers(contents: contents) }
 }

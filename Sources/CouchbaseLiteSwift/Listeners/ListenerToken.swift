@@ -49,13 +49,10 @@ struct Delivery<Change>: @unchecked Sendable {
 
     /// Calls the listener, unless it was removed before its turn.
     func send(_ change: Change, unlessRemoved token: ListenerToken?) {
-        let message = Message(change: change)
+        let unguarded = Unguarded(value: change)
         queue.async { [self] in
             if token?.isRemoved == true { return }
-            listener(message.change)
+            listener(unguarded.value)
         }
     }
-
-    /// A change on its way to the one queue that uses it.
-    private struct Message: @unchecked Sendable { let change: Change }
 }
