@@ -80,6 +80,25 @@ import Testing
         #expect(try ids("WHERE MATCH(words, 'tower')") == ["notre-dame"])
     }
 
+    @Test func `the contents of indexes are told`() throws {
+        let values = ValueIndexConfiguration(["city", "likes"], where: "likes > 3")
+        try sights.createIndex(withName: "a", config: values)
+        try sights.createIndex(withName: "b", config: ArrayIndexConfiguration(path: "tags"))
+        let words = FullTextIndexConfiguration(["text"], language: "en")
+        try sights.createIndex(withName: "c", config: words)
+        let indexes = try #require(try sights.indexesInfo())
+        #expect(indexes.map { $0["name"] as? String } == ["a", "b", "c"])
+        #expect(indexes.map { $0["expr"] as? String } == ["city,likes", "", "text"])
+        #expect(indexes.map { $0["type"] as? String } == ["value", "array", "fullText"])
+        #expect(indexes[0]["where"] as? String == "likes > 3")
+        #expect(indexes[1]["path"] as? String == "tags")
+        #expect(indexes[2]["language"] as? String == "en")
+        try database.inBatch {
+            let indexes = try sights.indexesInfo()
+            #expect(indexes?.count == 3)
+        }
+    }
+
     @Test func `an index that was created in a batch is rolled back with it`() throws {
         struct Failure: Error {}
         expectError(CBLError.unexpectedError) {

@@ -119,6 +119,33 @@ import Testing
         #expect(try all.from(source.as("s")).execute().next()?.dictionary(forKey: "s")?.count == 3)
     }
 
+    @Test func `expressions can be kept in variables of their protocols`() throws {
+        let city: any PropertyExpressionProtocol = Expression.property("city")
+        let id: any MetaExpressionProtocol = Meta.id
+        let tag: any VariableExpressionProtocol = ArrayExpression.variable("tag")
+        var condition: any ExpressionProtocol = city.from("s").equalTo(Expression.string("Paris"))
+        let isLouvre = tag.equalTo(Expression.string("louvre"))
+        condition = condition.and(
+            ArrayExpression.any(tag).in(Expression.property("tags").from("s")).satisfies(isLouvre)
+        )
+        let query = QueryBuilder.select(SelectResult.expression(id.from("s")))
+            .from(DataSource.collection(sights).as("s"))
+            .where(condition.or(city.from(nil).equalTo(Expression.string("Lyon"))))
+            .orderBy(Ordering.expression(id.from("s")))
+        #expect(try texts(query) == ["louvre", "zoo"])
+    }
+
+    @Test func `full-text indexes can be kept in variables of their protocols`() throws {
+        try sights.createIndex(withName: "cities", config: FullTextIndexConfiguration(["city"]))
+        let named: any FullTextIndexExpressionProtocol = Expression.fullTextIndex("cities")
+        let index: any IndexExpressionProtocol = named.from("s")
+        let query = QueryBuilder.select(SelectResult.expression(Meta.id.from("s")))
+            .from(DataSource.collection(sights).as("s"))
+            .where(FullTextFunction.match(index, query: "lyon"))
+            .orderBy(Ordering.expression(FullTextFunction.rank(index)).descending())
+        #expect(try texts(query) == ["zoo"])
+    }
+
     @Test func `a mistake is thrown when the query is run`() throws {
         let query = ids.where(Expression.property("a[").isValued())
         #expect(query.columnCount == 0)

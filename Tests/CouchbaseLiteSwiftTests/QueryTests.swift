@@ -142,6 +142,19 @@ import Testing
         #expect(rows.map { $0.int(at: 63) } == [70, 72])
     }
 
+    @Test func `a query can be made of another one's JSON`() throws {
+        let query = try query("SELECT meta().id FROM travel.sights WHERE likes > $least ORDER BY likes")
+        let copy = Query(database: database, JSONRepresentation: query.json)
+        copy.parameters = Parameters().setInt(6, forName: "least")
+        #expect(try copy.execute().map { $0.string(at: 0) } == ["louvre", "tower"])
+        #expect(copy.json == query.json)
+        let built = QueryBuilder.select(SelectResult.expression(Meta.id)).from(DataSource.collection(sights))
+        let sameBuilt = Query(database: database, JSONRepresentation: built.json)
+        #expect(try sameBuilt.execute().allResults().count == 3)
+        let other = Query(database: database, JSONRepresentation: Data("[]".utf8))
+        expectError(CBLError.invalidQuery) { try other.execute() }
+    }
+
     @Test func `a query explains itself`() throws {
         let query = try query("SELECT likes FROM travel.sights WHERE likes > $least")
         #expect(try query.explain().contains("SELECT"))

@@ -11,6 +11,8 @@ public protocol Indexable {
     func createIndex(withName name: String, config: any IndexConfiguration) throws
     /// Deletes an index.
     func deleteIndex(forName name: String) throws
+    /// Returns an index, or nil if there is none of this name.
+    func index(withName name: String) throws -> QueryIndex?
 }
 
 /// Indexes, which make queries fast. They follow every change, and are kept until they are deleted.

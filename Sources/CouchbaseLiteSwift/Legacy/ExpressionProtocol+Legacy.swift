@@ -24,3 +24,25 @@ extension LoveseatCore.FullTextFunction {
         rank(LoveseatCore.Expression.fullTextIndex(indexName))
     }
 }
+
+/// A full-text index, for a condition on its words.
+@available(*, deprecated, message: "use `FullTextFunction` with `Expression.fullTextIndex(_:)`")
+public enum FullTextExpression {
+    /// The index of this name.
+    public static func index(_ name: String) -> any FullTextExpressionProtocol { NamedIndex(name: name) }
+
+    private struct NamedIndex: FullTextExpressionProtocol {
+        let name: String
+
+        func match(_ query: String) -> any ExpressionProtocol {
+            LoveseatCore.FullTextFunction.match(LoveseatCore.Expression.fullTextIndex(name), query: query)
+        }
+    }
+}
+
+/// A full-text index, for a condition on its words.
+@available(*, deprecated, message: "use `FullTextFunction` with `Expression.fullTextIndex(_:)`")
+public protocol FullTextExpressionProtocol {
+    /// Whether a document has the words of a full-text query.
+    func match(_ query: String) -> any ExpressionProtocol
+}

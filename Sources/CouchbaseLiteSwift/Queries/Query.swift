@@ -17,8 +17,11 @@ extension Database: QueryFactory {
     /// - Throws: `invalidQuery` for text that is not a query, and for an unknown collection; `missingIndex` if it needs a full-text index that
     ///   does not exist; `notOpen`.
     public func createQuery(_ query: String) throws -> Query {
-        let compiled = try read({ try engine.createQuery(query) }, inBatch: { try $0.createQuery(query) })
-        return Query(compiled, in: self)
+        Query(try compile(query), in: self)
+    }
+
+    func compile(_ text: String) throws -> EngineQuery {
+        try read({ try engine.createQuery(text) }, inBatch: { try $0.createQuery(text) })
     }
 }
 
@@ -45,6 +48,12 @@ public class Query: CustomStringConvertible, @unchecked Sendable {
     init(_ stage: any BuiltQuery, in database: Database) {
         self.database = database
         make = { try $0.read({ try stage.makeQuery() }, inBatch: { try stage.makeQuery(in: $0) }) }
+    }
+
+    /// A query that is made when it is first used.
+    init(in database: Database, _ make: @escaping (Database) throws -> EngineQuery) {
+        self.database = database
+        self.make = make
     }
 
     /// The values of the query's parameters, as a copy that cannot be changed. Setting them runs observed queries again.
@@ -108,11 +117,11 @@ public class Query: CustomStringConvertible, @unchecked Sendable {
         (try? compiled())?.columns.count ?? 0
     }
 
+    /// The SQL++ text; empty if a mistake in the stages leaves none.
+    var text: String { (try? compiled())?.text ?? "" }
+
     /// The query's text.
-    public var description: String {
-        // A mistake in the stages leaves no text.
-        "Query[\((try? compiled())?.text ?? "")]"
-    }
+    public var description: String { "Query[\(text)]" }
 
     // MARK: Listeners
 

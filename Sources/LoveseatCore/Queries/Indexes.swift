@@ -125,6 +125,13 @@ extension Collection {
         try storedIndexes().first { $0.name.isExactly(name) }?.specification.configuration
     }
 
+    /// The names and configurations of the indexes, in order of the names.
+    package func indexConfigurations() throws(LoveseatError) -> [(
+        name: String, config: any IndexConfiguration
+    )] {
+        try storedIndexes().map { ($0.name, $0.specification.configuration) }
+    }
+
     private func storedIndexes() throws(LoveseatError) -> [StoredIndex] {
         let store = try openStore()
         return try DocumentStore.wrapping {

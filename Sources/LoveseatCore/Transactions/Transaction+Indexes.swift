@@ -5,7 +5,16 @@ import LoveseatStorage
 extension ReadTransaction {
     /// The names of a collection's indexes, in order.
     package func indexes(of collection: Collection) throws(LoveseatError) -> [String] {
-        try read(collection) { $0.indexes(of: collection.handle).map(\.name) }
+        try indexConfigurations(of: collection).map(\.name)
+    }
+
+    /// The names and configurations of a collection's indexes, in order of the names.
+    package func indexConfigurations(of collection: Collection)
+        throws(LoveseatError) -> [(name: String, config: any IndexConfiguration)]
+    {
+        try read(collection) {
+            $0.indexes(of: collection.handle).map { ($0.name, $0.specification.configuration) }
+        }
     }
 }
 
