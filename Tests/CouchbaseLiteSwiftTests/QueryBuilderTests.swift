@@ -93,6 +93,20 @@ import Testing
         #expect(!row.boolean(at: 9))
     }
 
+    @Test func `arrays and dictionaries may contain expressions`() throws {
+        let parts: [String: Any] = ["likes": Expression.property("likes"), "fixed": [1, Meta.id] as [Any]]
+        let query = QueryBuilder.select(
+            SelectResult.expression(Expression.dictionary(parts)).as("parts"),
+            SelectResult.expression(Expression.array([Expression.property("city"), "b"]))
+        )
+        .from(DataSource.collection(sights)).where(Meta.id.equalTo(Expression.string("zoo")))
+        let row = try #require(try query.execute().next())
+        #expect(row.dictionary(forKey: "parts")?.int(forKey: "likes") == 9)
+        #expect(row["parts"]["fixed"][0].int == 1)
+        #expect(row["parts"]["fixed"][1].string == "zoo")
+        #expect(row.array(at: 1)?.toArray() as? [String] == ["Lyon", "b"])
+    }
+
     @Test func `parameters and conditions on arrays`() throws {
         let tag = ArrayExpression.variable("tag")
         let query = ids.where(

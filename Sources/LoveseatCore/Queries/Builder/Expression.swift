@@ -96,6 +96,16 @@ extension Expression {
         self.init(kind(trees))
     }
 
+    /// An array of the values of expressions.
+    package init(items: [any ExpressionProtocol]) { self.init(of: items) { .array($0) } }
+
+    /// An object with the values of expressions.
+    package init(members: [(name: String, value: any ExpressionProtocol)]) {
+        self.init(of: members.map(\.value)) { values in
+            .object(zip(members, values).map { QueryExpression.Member(key: $0.name, value: $1) })
+        }
+    }
+
     /// The expression in the language of queries.
     ///
     /// - Throws: `invalidQuery` for a mistake in it.
