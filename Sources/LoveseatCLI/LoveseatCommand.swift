@@ -72,7 +72,9 @@ enum Main {
             try refuseDamagedArguments()
             try LoveseatCommand.refuseUnknown(in: CommandLine.arguments.dropFirst())
             try SingleOptions.refuseRepeated(in: CommandLine.arguments.dropFirst())
-            var command = try LoveseatCommand.parseAsRoot()
+            var command = try LoveseatCommand.parseAsRoot(
+                ArgumentErrors.joiningNegatives(in: CommandLine.arguments.dropFirst())
+            )
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -94,11 +96,13 @@ enum Main {
         } catch {
             let code = LoveseatCommand.exitCode(for: error)
             if !(error is ExitCode), code != .success {
-                report(LoveseatCommand.message(for: error), code.rawValue)
+                report(ArgumentErrors.sentence(for: error), code.rawValue)
             }
             // The reader of the output may be gone here too.
             try? Output.standard.flush()
-            LoveseatCommand.exit(withError: error)
+            guard code == .validationFailure else { LoveseatCommand.exit(withError: error) }
+            Output.remark(raw: ArgumentErrors.text(for: error))
+            exit(code.rawValue)
         }
     }
 

@@ -67,11 +67,17 @@ struct CertificateAttributes {
             }
             return all
         }
-        var names = try ascii(
+        let hosts = try ascii(
             certAttrHostname,
             "write a host name in ASCII, without blanks, as in xn--mnchen-3ya.example (Punycode) for münchen.example"
         )
-        .map { GeneralName.dnsName($0) }
+        if let other = hosts.first(where: { !ServerName.isName($0) }) {
+            throw LoveseatError(
+                .invalidParameter,
+                "a certificate cannot be for \"\(other)\": write a host name, such as kiosk.local or *.example.com"
+            )
+        }
+        var names = hosts.map { GeneralName.dnsName($0) }
         for text in list(certAttrIPAddress) {
             guard let bytes = IPAddress.bytes(text) else {
                 throw LoveseatError(.invalidParameter, "\"\(text)\" is not an IP address")

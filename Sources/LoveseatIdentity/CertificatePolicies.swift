@@ -101,6 +101,25 @@ package enum ServerName {
             && !pattern.dropFirst().contains { $0.isEmpty || $0.contains("*") }
     }
 
+    /// Whether a text is written like the name of a host, or like a pattern of some.
+    package static func isName(_ text: String) -> Bool {
+        let labels = normalized(text).split(separator: ".", omittingEmptySubsequences: false)
+        return text.utf8.count <= 253
+            && labels.allSatisfy { label in
+                (1...63).contains(label.utf8.count)
+                    && label.unicodeScalars.allSatisfy {
+                        ("a"..."z").contains($0) || ("0"..."9").contains($0)
+                            || "-_*".unicodeScalars.contains($0)
+                    }
+            }
+    }
+
+    /// Whether there is a host that a name or pattern matches. `*` and `*.org` match none, nor does a wildcard elsewhere.
+    package static func canMatch(_ pattern: String) -> Bool {
+        let example = pattern.hasPrefix("*") ? "a" + pattern.dropFirst() : pattern
+        return isName(pattern) && !example.contains("*") && matches(pattern, example)
+    }
+
     private static func normalized(_ name: String) -> String {
         let name = name.lowercased()
         return name.hasSuffix(".") ? String(name.dropLast()) : name

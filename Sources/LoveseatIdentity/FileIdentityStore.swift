@@ -19,12 +19,12 @@ public struct FileIdentityStore: IdentityStore {
     }
 
     /// The folder that the environment variable `LOVESEAT_IDENTITIES` names, or `loveseat/identities` in `$XDG_DATA_HOME` or
-    /// `~/.local/share`.
+    /// `$HOME/.local/share`. Without `$HOME`, the user's home is the one of the account.
     public static var standardFolder: URL {
         let environment = ProcessInfo.processInfo.environment
         if let folder = environment["LOVESEAT_IDENTITIES"], !folder.isEmpty { return URL(filePath: folder) }
         let data = environment["XDG_DATA_HOME"].flatMap { $0.isEmpty ? nil : URL(filePath: $0) }
-        return (data ?? URL.homeDirectory.appending(path: ".local/share"))
+        return (data ?? URL.userHome.appending(path: ".local/share"))
             .appending(path: "loveseat/identities")
     }
 
@@ -55,8 +55,8 @@ public struct FileIdentityStore: IdentityStore {
 
     /// Stores an identity under a label of 1 to 200 bytes. It is on the disk when this returns.
     ///
-    /// - Throws: ``LoveseatError``: `crypto` if the label is in use or not allowed, or if others have access to the folder;
-    ///   `ioError`.
+    /// - Throws: ``LoveseatError``: `crypto` if the label is in use or not allowed, or if others have access to the folder; `EACCES` or
+    ///   `EPERM` of the domain `posix` if the folder cannot be created, or must not be written to; `ioError`.
     public func add(_ identity: TLSIdentity, label: String) throws(LoveseatError) {
         let path = try path(label)
         try makeFolder()
@@ -146,18 +146,39 @@ public struct FileIdentityStore: IdentityStore {
 
     private func makeFolder() throws(LoveseatError) {
         if try check(folder.path, isFolder: true) { return }
-        do {
-            let parent = folder.deletingLastPathComponent()
-            try FileManager.default.createDirectory(at: parent, withIntermediateDirectories: true)
-        } catch { throw LoveseatError(.ioError, "cannot create the folder \(folder.path): \(error)") }
+        try makeParent(of: folder.path)
         // Foundation would make it open to others, and close it then: somebody who makes it at the same time would be told of that.
         guard mkdir(folder.path, 0o700) == 0 else {
             guard errno == EEXIST, try check(folder.path, isFolder: true) else {
-                throw failure("make", folder.path)
+                throw folderFailure(folder.path)
             }
             return
         }
         guard chmod(folder.path, 0o700) == 0 else { throw failure("protect", folder.path) }
+    }
+
+    /// Makes the folders above a path that do not exist.
+    private func makeParent(of path: String) throws(LoveseatError) {
+        // The path is that of a folder in the root, which exists.
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
+        let parent = String(path[..<slash])
+        if access(parent, F_OK) == 0 { return }
+        try makeParent(of: parent)
+        guard mkdir(parent, 0o777) == 0 || errno == EEXIST else { throw folderFailure(parent) }
+    }
+
+    /// The error that a folder cannot be made, with a way out if the user has chosen no folder. Where there is no home that can be
+    /// written to, the reasons differ: a permission, a read-only disk, a file in the way.
+    private func folderFailure(_ path: String) -> LoveseatError {
+        let isDiskFailure = [ENOSPC, EDQUOT, EIO].contains(errno)
+        let error = failure("create the folder", path)
+        let advice =
+            folder.path == Self.standardFolder.path
+            ? ": set LOVESEAT_IDENTITIES to a folder that this user may write to" : ""
+        return LoveseatError(
+            isDiskFailure ? .ioError : .init(Int(EACCES), domain: .posix),
+            error.message + advice
+        )
     }
 
     private func write(_ bytes: [UInt8], to path: String) throws(LoveseatError) {
@@ -182,6 +203,19 @@ public struct FileIdentityStore: IdentityStore {
     }
 
     private func failure(_ verb: String, _ path: String) -> LoveseatError {
-        LoveseatError(.ioError, "cannot \(verb) \(path): \(String(cString: strerror(errno)))")
+        let number = errno
+        let isDenied = number == EACCES || number == EPERM
+        return LoveseatError(
+            isDenied ? .init(Int(number), domain: .posix) : .ioError,
+            "cannot \(verb) \(path): \(String(cString: strerror(number)))"
+        )
+    }
+}
+
+extension URL {
+    /// The home folder of the user: `$HOME`, which a user may set to another folder than the one of the account.
+    package static var userHome: URL {
+        let home = ProcessInfo.processInfo.environment["HOME"] ?? ""
+        return home.hasPrefix("/") ? URL(filePath: home, directoryHint: .isDirectory) : .homeDirectory
     }
 }

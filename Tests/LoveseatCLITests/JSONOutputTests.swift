@@ -1,4 +1,5 @@
 import Foundation
+import LoveseatTesting
 import Testing
 
 /// What commands print with `--json`.
@@ -27,12 +28,46 @@ struct JSONOutputTests {
         let failed = try folder.run("export", "none", "--json")
         #expect(failed.status == 66)
         #expect(failed.output.isEmpty)
+        let failure = try object(failed.errors.split(separator: "\n").first.map(String.init) ?? "")
+        #expect(failure["documents"] as? Int == 0)
+        #expect(failure["exitCode"] as? Int == 66)
+        #expect((failure["error"] as? String)?.contains("there is no database none") == true)
         let compacted = try folder.run("compact", "a", "--tombstones", "0s", "--json")
         let report = try object(compacted.output)
         #expect(compacted.errors.isEmpty)
         #expect(report["tombstones"] as? Int == 1)
         #expect(report["notPushed"] as? [String] == [])
         for size in ["before", "after"] { #expect((report[size] as? [String: Any])?["blobs"] as? Int == 0) }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: "/dev/full")))
+    func `an export that cannot be written does not print the object of one that succeeded`() throws {
+        try folder.run("put", "a", "d", "{}")
+        let process = Process()
+        process.executableURL = try CommandLineFolder.program
+        process.arguments = ["export", "\(folder.path)/a", "--json"]
+        process.standardOutput = FileHandle(forWritingAtPath: "/dev/full")
+        let errors = Pipe()
+        process.standardError = errors
+        try Lifeline.run(process)
+        let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 74)
+        let lines = text.split(separator: "\n").map { Data($0.utf8) }
+        #expect(lines.count == 2, "\(text)")
+        let object = try JSONSerialization.jsonObject(with: try #require(lines.first)) as? [String: Any]
+        #expect(object?["exitCode"] as? Int == 74)
+        #expect((object?["error"] as? String)?.hasPrefix("cannot write") == true)
+    }
+
+    @Test func `what exists already is not created again, and only what is missing is`() throws {
+        #expect(try folder.run("create", "a", "--collections", "x.y").status == 0)
+        let again = try folder.run("create", "a", "--collections", "x.y")
+        #expect(again.status == 73)
+        #expect(again.errors.contains("a exists already, with this collection"), "\(again.errors)")
+        let more = try folder.run("create", "a", "--collections", "x.y,x.z")
+        #expect(more.status == 0)
+        #expect(more.errors.contains("created the collection x.z in a"), "\(more.errors)")
     }
 
     @Test func `a kind of index has one name, and exports of earlier versions are read`() throws {

@@ -5,8 +5,14 @@ import LoveseatInspector
 
 struct Create: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Create a database.",
-        discussion: "EXAMPLE\n  loveseat create trips --collections travel.sights,travel.hotels"
+        abstract: "Create a database, or collections in one.",
+        discussion: """
+            With --collections, the database may exist: the collections that it lacks are created. If there is nothing to create, the exit \
+            code is 73.
+
+            EXAMPLE
+              loveseat create trips --collections travel.sights,travel.hotels
+            """
     )
 
     @OptionGroup var argument: DatabaseArgument
@@ -17,10 +23,10 @@ struct Create: ParsableCommand {
 
     func run() throws {
         let isNew = try !argument.exists
-        guard isNew || !collections.isEmpty else {
+        let names = try collections.collectionNames
+        guard isNew || !names.isEmpty else {
             throw LoveseatError(.cannotCreate, "\(argument.database) exists already")
         }
-        let names = try collections.collectionNames
         let database = try argument.create()
         var created: [String] = []
         for name in names {
@@ -28,6 +34,18 @@ struct Create: ParsableCommand {
                 created.append(name.fullName)
             }
             try database.createCollection(name: name.name, scope: name.scope)
+        }
+        guard isNew || !created.isEmpty else {
+            throw LoveseatError(
+                .cannotCreate,
+                "\(argument.database) exists already, with \(names.count == 1 ? "this collection" : "these collections")"
+            )
+        }
+        if !isNew {
+            let list = created.joined(separator: ", ")
+            Output.notice(
+                "loveseat: created the \(created.count == 1 ? "collection" : "collections") \(list) in \(argument.database)"
+            )
         }
         if json {
             try Output.standard.line([
@@ -98,17 +116,19 @@ struct Compact: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Remove blobs that no document refers to, and return free space to the file system.",
         discussion: """
-            With --tombstones, deletions that are older than that are forgotten. A peer that was away for longer, and still has such a \
-            document, brings it back. How many of the deletions were not pushed to a known peer before is said on standard error.
+            --tombstones AGE also removes the tombstones of documents that were deleted longer ago than AGE. A peer that was away for longer, \
+            and still has such a document, brings it back. Standard error says how many tombstones were removed, and to which known peers \
+            some of them had not been pushed.
 
-            EXAMPLE: loveseat compact trips --tombstones 90d
+            EXAMPLE
+              loveseat compact trips --tombstones 90d
             """
     )
 
     @OptionGroup var argument: DatabaseArgument
     @Option(
         help: ArgumentHelp(
-            "Also forget deletions that are older than this: a number with s, m, h or d. The default is to keep all.",
+            "Also remove tombstones of deletions that are older: 0 or a higher number with s, m, h or d. The default is to keep all.",
             valueName: "age"
         )
     )
@@ -118,7 +138,7 @@ struct Compact: ParsableCommand {
 
     func validate() throws {
         guard tombstones.map({ TimeSpan.seconds($0) != nil }) ?? true else {
-            throw ValidationError("--tombstones must be a number with s, m, h or d, such as 90d.")
+            throw ValidationError("--tombstones must be 0 or a higher number with s, m, h or d, such as 90d.")
         }
     }
 

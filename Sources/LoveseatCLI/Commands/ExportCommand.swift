@@ -17,8 +17,8 @@ struct Export: AsyncParsableCommand {
             conflicts. Checkpoints, local documents and what was purged are never exported.
 
             --json prints one JSON object with the numbers of documents: those that are printed ("documents"), those that are left out \
-            ("deleted", "conflicts"), and those with damage ("incomplete", "damaged"). It is on standard error, since the documents are on \
-            standard output. With --to-couchdb it is the object of `push --json`, on standard output.
+            ("deleted", "conflicts"), and those with damage ("incomplete", "damaged"). After a failure it also has "error" and "exitCode". It is \
+            on standard error, since the documents are on standard output. With --to-couchdb it is the object of `push --json`, on standard output.
 
             With --to-couchdb nothing else is printed: all revisions that are not replaced, deletions and attachments are pushed to a \
             CouchDB once, as `push` does. The default collection becomes the URL's database, and any other one the database \
@@ -80,29 +80,43 @@ struct Export: AsyncParsableCommand {
         }
         // An error must not look like a document.
         Output.standard.reserve()
-        let database = try argument.read()
-        let collections = try database.collections(named: collection.map { [try $0.collectionName] } ?? [])
-        var exporter = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
-            try Output.standard.stored($0)
+        var exporter: Exporter?
+        do { try await export(&exporter) } catch {
+            // A reader that has gone, as `head` does, is not a failure.
+            if json, !(error is Output.Gone) { Self.report(exporter, error) }
+            throw error
         }
-        for collection in collections { try exporter.export(collection) }
-        if json {
-            Output.remark(raw: Self.value(of: exporter).description.printableJSON + "\n")
-        } else {
-            Self.report(exporter)
-        }
-        try await database.close()
-        try Self.requireWhole(exporter)
+        if json { Self.report(exporter, nil) }
     }
 
-    /// The numbers of documents, as JSON.
-    private static func value(of exporter: Exporter) -> JSONValue {
-        [
-            "documents": JSONValue(exporter.documentCount), "deleted": JSONValue(exporter.deletedCount),
-            "conflicts": JSONValue(exporter.conflictCount),
-            "incomplete": .array(exporter.incomplete.map { .string($0.document) }),
-            "damaged": .array(exporter.damaged.map { .string($0.document) }),
+    /// `exporter` is the one that counts, as soon as there is one.
+    private func export(_ exporter: inout Exporter?) async throws {
+        let database = try argument.read()
+        let collections = try database.collections(named: collection.map { [try $0.collectionName] } ?? [])
+        var current = Exporter(of: database, blobs: !noBlobs, revisions: revisions) {
+            try Output.standard.stored($0)
+        }
+        defer { exporter = current }
+        for collection in collections { try current.export(collection) }
+        // The numbers below are printed only if everything was written.
+        try Output.standard.flush()
+        if !json { Self.report(current) }
+        try await database.close()
+        try Self.requireWhole(current)
+    }
+
+    /// Prints the numbers of documents as JSON, and what has failed.
+    private static func report(_ exporter: Exporter?, _ error: (any Error)?) {
+        func list(_ documents: [String]?) -> JSONValue { .array((documents ?? []).map { .string($0) }) }
+        var value: JSONValue = [
+            "documents": JSONValue(exporter?.documentCount ?? 0),
+            "deleted": JSONValue(exporter?.deletedCount ?? 0),
+            "conflicts": JSONValue(exporter?.conflictCount ?? 0),
+            "incomplete": list(exporter?.incomplete.map(\.document)),
+            "damaged": list(exporter?.damaged.map(\.document)),
         ]
+        if let error { value.add(error) }
+        Output.remark(raw: value.description.printableJSON + "\n")
     }
 
     /// Says what is damaged, and what is left out.

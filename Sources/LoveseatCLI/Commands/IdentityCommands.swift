@@ -6,7 +6,8 @@ struct Identity: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Create, list, import and export keys with their certificates.",
         discussion: """
-            Identities are stored in ~/.local/share/loveseat/identities, or in the folder that LOVESEAT_IDENTITIES names. If \
+            Identities are stored in ~/.local/share/loveseat/identities (below $XDG_DATA_HOME, if that is set, instead of ~/.local/share), or \
+            in the folder that LOVESEAT_IDENTITIES names. If \
             LOVESEAT_PASSPHRASE is set, their keys are encrypted with it.
             """,
         subcommands: [
@@ -46,6 +47,12 @@ struct CreateIdentity: ParsableCommand {
     func run() throws {
         guard (1...36_500).contains(days) else {
             throw LoveseatError(.invalidParameter, "--days is \(days): use 1 to 36500")
+        }
+        if let name = dns?.listItems.first(where: { ServerName.isName($0) && !ServerName.canMatch($0) }) {
+            throw LoveseatError(
+                .invalidParameter,
+                "--dns \(name) is for no host: * stands for a whole label below a domain, as in *.example.com"
+            )
         }
         try Identities.require(unused: label)
         var attributes = [certAttrCommonName: commonName ?? label]

@@ -64,6 +64,14 @@ struct SyncOptions: ParsableArguments {
     @Flag(help: "Print the result as one JSON object.")
     var json = false
 
+    func validate() throws {
+        for (name, value) in [("--max-wait", maxWait), ("--heartbeat", heartbeat)] {
+            guard value >= 0, value.isFinite else {
+                throw ValidationError("\(name) must be 0 or more seconds.")
+            }
+        }
+    }
+
     func run(_ type: ReplicatorType) async throws {
         guard type != .pull || !peer.createTarget else {
             throw LoveseatError(

@@ -113,15 +113,8 @@ struct Import: AsyncParsableCommand {
     }
 
     private static func json(of failure: Failure) -> JSONValue {
-        let error = failure.error as? LoveseatError
         var value = failure.counts.json
-        value["error"] = .string(error?.message ?? LoveseatCommand.message(for: failure.error))
-        var code = error?.exitCode ?? LoveseatCommand.exitCode(for: failure.error).rawValue
-        if let interrupted = failure.error as? Interrupted {
-            value["error"] = "interrupted"
-            code = 128 + interrupted.signal
-        }
-        value["exitCode"] = JSONValue(Int(code))
+        value.add(failure.error)
         return value
     }
 

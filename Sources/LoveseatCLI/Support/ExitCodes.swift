@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Loveseat
 
@@ -49,6 +50,20 @@ extension LoveseatError {
     @discardableResult
     static func ofInput<Result>(_ body: () throws -> Result) throws -> Result {
         do { return try body() } catch let error as LoveseatError { throw error.ofInput }
+    }
+}
+
+extension JSONValue {
+    /// Adds what has failed to the object that a command prints with `--json`.
+    mutating func add(_ error: any Error) {
+        let (message, code) =
+            switch error {
+            case let error as LoveseatError: (error.message, error.exitCode)
+            case let interrupted as Interrupted: ("interrupted", 128 + interrupted.signal)
+            default: (ArgumentErrors.sentence(for: error), LoveseatCommand.exitCode(for: error).rawValue)
+            }
+        self["error"] = .string(message)
+        self["exitCode"] = JSONValue(Int(code))
     }
 }
 

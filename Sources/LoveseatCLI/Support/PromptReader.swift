@@ -100,10 +100,10 @@ final class PromptReader {
         return text
     }
 
-    /// `loveseat/queries` in `$XDG_STATE_HOME` or `~/.local/state`; nil if its folder cannot be made.
+    /// `loveseat/queries` in `$XDG_STATE_HOME` or `$HOME/.local/state`; nil if its folder cannot be made.
     private static func historyFile() -> String? {
         let environment = ProcessInfo.processInfo.environment
-        let home = FileManager.default.homeDirectoryForCurrentUser.appending(path: ".local/state")
+        let home = URL.userHome.appending(path: ".local/state")
         let state =
             environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? URL(filePath: $0) : nil } ?? home
         let folder = state.appending(path: "loveseat")
