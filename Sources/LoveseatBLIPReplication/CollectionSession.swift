@@ -8,6 +8,8 @@ struct CollectionSession {
     var checkpoint: CheckpointSession?
     var push: PushSession?
     var pull: PullSession
+    /// Whether the peer refuses to give anything of this collection.
+    private(set) var isPullRefused = false
     var resolving: DocumentSet = []
     /// After which sequence there are conflicts that are not being resolved yet; nil if there are none.
     var unlistedConflicts: UInt64?
@@ -42,6 +44,12 @@ struct CollectionSession {
     }
 
     // Methods that run after every event are mutating: for others the compiler copies all of a collection.
+
+    /// Ends the pull, because the peer refused it. The push goes on.
+    mutating func refusePull() {
+        isPullRefused = true
+        pull.isCaughtUp = true
+    }
 
     /// Saves the checkpoint later, or now.
     mutating func noteProgress(

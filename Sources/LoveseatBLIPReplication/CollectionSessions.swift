@@ -13,8 +13,8 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
     private(set) var unnoted: [Int] = []
     /// The sum of the counts of all collections.
     private(set) var total = Counts()
-    /// Why the peer takes nothing, once it has refused to and the session pulls as well.
-    var pushRefusal: LoveseatError?
+    /// Why the peer takes nothing, or gives nothing, once it has refused to and the session goes on in the other direction.
+    var refusal: LoveseatError?
     /// The place of each collection.
     private(set) var positions: [CollectionName: Int] = [:]
 

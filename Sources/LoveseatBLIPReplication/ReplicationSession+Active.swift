@@ -144,12 +144,13 @@ extension ReplicationSession {
             case .success(let message):
                 noteExtensions(message)
                 listConflicts(index, after: 0)
-            case .failure(let error): fail(LoveseatError(reply: error, "subscribing to changes"))
+            case .failure(let error):
+                pullRefused(index, LoveseatError(reply: error, "subscribing to changes"))
             }
         case .proposals(let index, let list), .changes(let index, let list):
             if case .success(let message) = answer { noteExtensions(message) }
             collections[index].push?.listAnswered(list, answer, &effects)
-            collections.pushRefusal = collections.pushRefusal ?? collections[index].push?.peer.refusal
+            collections.refusal = collections.refusal ?? collections[index].push?.peer.refusal
         case .revision(let index, let number):
             if plan != nil, case .success(let message) = answer {
                 collections[index].pushed(number)
@@ -164,6 +165,13 @@ extension ReplicationSession {
             }
             blobEnded(index, handle, LoveseatError(reply: error, "fetching a blob"))
         }
+    }
+
+    /// The peer refused a subscription. A peer that only takes documents still gets them before the session ends.
+    private mutating func pullRefused(_ index: Int, _ error: LoveseatError) {
+        guard plan?.pushes == true, error.code == .httpForbidden else { return fail(error) }
+        collections[index].refusePull()
+        collections.refusal = collections.refusal ?? error
     }
 
     mutating func blobEnded(_ index: Int, _ handle: BlobHandle, _ error: LoveseatError?) {

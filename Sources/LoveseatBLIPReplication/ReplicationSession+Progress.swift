@@ -22,7 +22,11 @@ extension ReplicationSession {
                 session.collections[index].push?.feed.hasMore = true
                 session.collections[index].pumpPush(&session.effects)
             }
-            if mayFetch, !session.collections[index].isBusy(pulls: pulls) { session.fetchMissed(index) }
+            if mayFetch, !session.collections[index].isPullRefused,
+                !session.collections[index].isBusy(pulls: pulls)
+            {
+                session.fetchMissed(index)
+            }
             if mayFetch, isContinuous, session.collections[index].needsRetry {
                 session.collections[index].planRetry(
                     index,
@@ -39,7 +43,7 @@ extension ReplicationSession {
         if !goesOn { return }
         let busy = collections.total.busy > 0
         guard let plan else { return report(isBusy: busy) }
-        let refusal = phase == .stopping ? nil : collections.pushRefusal
+        let refusal = phase == .stopping ? nil : collections.refusal
         let isEnding = phase == .stopping || (!busy && (!plan.isContinuous || refusal != nil))
         let isNow = !busy || isEnding
         if isNow { collections.resumeNotes() } else { collections.deferNotes() }
@@ -62,7 +66,7 @@ extension ReplicationSession {
         let isUnsaved = isNow && collections.total.unsaved > 0
         report(isBusy: busy || isUnsaved)
         if !isEnding || isUnsaved { return }
-        // Everything that the peer gives is pulled by now.
+        // Everything that the peer gives is pulled by now, and everything that it takes is pushed.
         if let refusal { fail(refusal) } else { close(1000, "") }
     }
 

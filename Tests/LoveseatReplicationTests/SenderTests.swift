@@ -88,6 +88,45 @@ struct SenderTests {
         #expect(checkpoint["remote"]?.int == 1)
     }
 
+    @Test(arguments: [false, true])
+    func `a pull that the peer refuses as a whole ends the session when the push is done`(
+        _ isContinuous: Bool
+    ) throws {
+        let peer = try Conversation(
+            active: {
+                ($0.pushes, $0.pulls, $0.isContinuous) = (true, true, isContinuous)
+            },
+            documents: ["a", "b"]
+        )
+        try peer.begin()
+        try peer.refuse(try peer.take("subChanges"), 403)
+        #expect(peer.line.failure == nil)
+        // The peer has another version of b, which it does not give.
+        try peer.answer(try peer.take("proposeChanges"), [:], "[0,409]")
+        #expect(peer.line.failure == nil)
+        try peer.answer(try peer.take("rev"))
+        try peer.keepCheckpoints()
+        #expect(peer.line.failure?.code == .httpForbidden)
+        #expect(!peer.has("subChanges"))
+        #expect(peer.documentErrors.mapValues(\.code) == ["b": .httpConflict])
+    }
+
+    @Test func `a session whose push and pull are both refused ends`() throws {
+        let peer = try Conversation(active: { ($0.pushes, $0.pulls) = (true, true) }, documents: ["a"])
+        try peer.begin()
+        try peer.refuse(try peer.take("subChanges"), 403)
+        try peer.refuse(try peer.take("proposeChanges"), 403)
+        try peer.keepCheckpoints()
+        #expect(peer.line.failure?.code == .httpForbidden)
+    }
+
+    @Test func `a pull alone that the peer refuses ends the session at once`() throws {
+        let peer = try Conversation(active: { $0.pulls = true })
+        try peer.begin()
+        try peer.refuse(try peer.take("subChanges"), 403)
+        #expect(peer.line.failure?.code == .httpForbidden)
+    }
+
     @Test func `a push alone that the peer refuses as a whole ends the session at once`() throws {
         let peer = try Conversation(active: { $0.pushes = true }, documents: ["a"])
         try peer.begin()
