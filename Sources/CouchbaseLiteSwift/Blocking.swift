@@ -1,19 +1,26 @@
 import Dispatch
-import LoveseatNetwork
+import LoveseatCore
 import Synchronization
 
 /// Runs asynchronous work, and blocks the calling thread until it is done.
 ///
-/// The work has threads of its own: it goes on even if calls like this block every thread of Swift's tasks.
+/// The work, and all that it waits for in the engine, has threads of its own: it goes on even if calls like this block every thread of Swift's
+/// pool. It still waits for the app's own code: filters, resolvers, authenticators, and completions of a ``MessageEndpointConnection``.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) throws -> Value {
     let outcome = Outcome<Value>()
     let done = DispatchSemaphore(value: 0)
-    Task.detached(executorPreference: BlockingThreads.calls) {
+    background {
         do { outcome.set(.success(try await work())) } catch { outcome.set(.failure(error)) }
         done.signal()
     }
     done.wait()
     return try outcome.get()
+}
+
+/// Begins asynchronous work on threads that an app's blocking calls do not take.
+@discardableResult
+func background(_ work: @escaping @Sendable () async -> Void) -> Task<Void, Never> {
+    Task.detached(executorPreference: BlockingThreads.shared) { await work() }
 }
 
 /// The outcome of work that another thread waits for.
@@ -28,9 +35,4 @@ private final class Outcome<Value: Sendable>: Sendable {
         }
         return try result.get()
     }
-}
-
-extension BlockingThreads {
-    /// The threads of calls that block.
-    fileprivate static let calls = BlockingThreads(label: "couchbase-lite-swift.calls")
 }

@@ -23,20 +23,24 @@ package func unlessCancelled<Value: Sendable>(
 /// If the task is cancelled during the wait, the wait ends and the work goes on. A task that was cancelled before is cleaning up: it waits
 /// until the work is done.
 ///
+/// - Parameters:
+///   - executor: Where the work runs. Nil means Swift's pool, which an app may block.
+///   - work: The work.
 /// - Returns: The result of the work; nil if the task was cancelled first.
 @discardableResult
-package func finishing<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value? {
-    let task = Task { await work() }
-    return Task.isCancelled ? await task.value : await task.valueUnlessCancelled
+package func finishing<Value: Sendable>(
+    on executor: (any TaskExecutor)? = nil,
+    _ work: @escaping @Sendable () async -> Value
+) async -> Value? {
+    let task = Task(executorPreference: executor) { await work() }
+    return Task.isCancelled ? await task.value : await task.valueUnlessCancelled(on: executor)
 }
 
 extension Task where Failure == Never {
-    /// The task's result; nil as soon as the task that waits for it is cancelled.
-    package var valueUnlessCancelled: Success? {
-        get async {
-            await unlessCancelled { finish in
-                Task<Void, Never> { _ = finish(await value) }
-            }
+    /// The task's result; nil as soon as the task that waits for it is cancelled. It is waited for on an executor; nil means Swift's pool.
+    package func valueUnlessCancelled(on executor: (any TaskExecutor)? = nil) async -> Success? {
+        await unlessCancelled { finish in
+            Task<Void, Never>(executorPreference: executor) { _ = finish(await value) }
         }
     }
 }

@@ -8,6 +8,8 @@ package struct ReplicationRuntime: Sendable {
     /// Runs tasks that belong to no driver; nil for Swift's own pool. The standard library's `sleep` leaves the executor of its
     /// caller, which is why tasks that wait need one.
     package var executor: (any TaskExecutor)?
+    /// Whether a driver's tasks begin on the executor of the driver. In a simulation, where all jobs take turns, they begin on ``executor``.
+    package var beginsOnDrivers: Bool
     /// Makes the executor of one driver. It may block, since the database is called on it.
     package var makeDriverExecutor: @Sendable () -> any SerialExecutor
     /// Unix time in milliseconds.
@@ -22,6 +24,7 @@ package struct ReplicationRuntime: Sendable {
     package init(
         clock: any Clock<Duration>,
         executor: (any TaskExecutor)?,
+        beginsOnDrivers: Bool = false,
         makeDriverExecutor: @escaping @Sendable () -> any SerialExecutor,
         unixTime: @escaping @Sendable () -> Int64,
         uptime: @escaping @Sendable () -> Duration,
@@ -30,6 +33,7 @@ package struct ReplicationRuntime: Sendable {
     ) {
         self.clock = clock
         self.executor = executor
+        self.beginsOnDrivers = beginsOnDrivers
         self.makeDriverExecutor = makeDriverExecutor
         self.unixTime = unixTime
         self.uptime = uptime
@@ -55,9 +59,7 @@ package struct ReplicationRuntime: Sendable {
         }
     }
 
-    /// Begins a task of an actor.
-    ///
-    /// Without an ``executor`` it begins on the actor's own. With one, every task has to begin there.
+    /// Begins a task of an actor, on the executor that ``beginsOnDrivers`` says.
     @discardableResult
     package func task<Owner: Actor>(
         of owner: isolated Owner,
@@ -65,7 +67,7 @@ package struct ReplicationRuntime: Sendable {
     )
         -> Task<Void, Never>
     {
-        guard let executor else {
+        guard let executor, !beginsOnDrivers else {
             return Task {
                 _ = owner
                 await work(owner)

@@ -6,7 +6,8 @@ import Synchronization
 
 /// An embedded database: scopes, collections, JSON documents and blobs in one folder.
 ///
-/// It is safe to use from any thread. Its calls block the thread.
+/// It is safe to use from any thread. Its calls block the thread, which may be one of Swift's pool: what they wait for runs on other threads, up to
+/// 64 of which an app's closures may block at once. On Linux, Dispatch has at most 255 such threads in a process.
 public final class Database: Sendable {
     /// The name of the default scope, `_default`.
     public static let defaultScopeName = CollectionName.defaultPart
@@ -85,7 +86,8 @@ public final class Database: Sendable {
 
     /// Closes the database: stops its replicators, listeners and live queries, waits for them, and releases the files.
     ///
-    /// Closing a second time does nothing.
+    /// Closing a second time does nothing. A filter, resolver or authenticator that calls this waits for itself, and so does the completion of a
+    /// ``MessageEndpointConnection`` that needs the calling thread.
     ///
     /// - Throws: `transactionNotClosed` inside of ``inBatch(using:)``.
     public func close() throws { try CBLError.converting { try engine.close() } }

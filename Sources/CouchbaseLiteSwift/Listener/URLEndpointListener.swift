@@ -65,7 +65,7 @@ public final class URLEndpointListener: Sendable {
     }
 
     /// Stops accepting connections, closes those that are open, and returns when they have ended. Does nothing if the listener is not
-    /// running.
+    /// running. Do not call this in the listener's authenticator, which it waits for.
     public func stop() {
         let engine = engine
         // Stopping does not fail.

@@ -31,7 +31,7 @@ final class CallbackTransport: MessageTransport, ReplicatorConnection, @unchecke
             if state.isClosed {
                 throw LoveseatError(.webSocketGoingAway, "the connection was closed before it was open")
             }
-            let opening = Task.detached { [self] in
+            let opening = Task.detached(executorPreference: BlockingThreads.shared) { [self] in
                 try await waitFor { self.connection.open(connection: self, completion: $0) }
             }
             state.opening = opening

@@ -15,7 +15,7 @@ public final class MessageEndpointListener: Sendable {
         self.config = config
         engine = LoveseatNetwork.MessageEndpointListener(config.engine)
         // It ends with the engine's listener.
-        Task.detached { [accepted, changes = engine.changes] in
+        background { [accepted, changes = engine.changes] in
             for await change in changes { accepted.report(change) }
         }
     }
@@ -33,11 +33,11 @@ public final class MessageEndpointListener: Sendable {
     /// Begins to end a connection. Its last change has the activity `stopped`. Does nothing if it has ended.
     public func close(connection: any MessageEndpointConnection) {
         let numbers = accepted.numbers(of: connection)
-        Task.detached { [engine] in for number in numbers { await engine.close(number) } }
+        background { [engine] in for number in numbers { await engine.close(number) } }
     }
 
     /// Begins to end every connection. The last change of each has the activity `stopped`.
-    public func closeAll() { Task.detached { [engine] in await engine.closeAll() } }
+    public func closeAll() { background { [engine] in await engine.closeAll() } }
 
     // MARK: Listeners
 

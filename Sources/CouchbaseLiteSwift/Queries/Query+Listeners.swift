@@ -46,13 +46,13 @@ extension Query {
     func start(_ listener: QueryListener) {
         if database.transaction != nil {
             // A batch has no changes to observe. Outside of its thread this does not wait for its end.
-            Task.detached { [self] in start(listener) }
+            background { [self] in start(listener) }
             return
         }
         do {
             try listener.observe { run in
                 let changes = try CBLError.converting { try complete().changes() }
-                return Task.detached { [self] in
+                return background { [self] in
                     for await change in changes { listener.send(converted(change), of: run) }
                     // The database was closed, or a collection deleted: there is nothing to observe any more.
                     if listener.isObserving(run) { remove(listener) }

@@ -49,8 +49,6 @@ struct DefaultResolver: ConflictResolverProtocol {
 struct EngineResolver: LoveseatCore.ConflictResolverProtocol {
     private let resolver: Unguarded<any ConflictResolverProtocol>
     private let collection: Collection
-    /// Resolvers may block its threads as long as they like.
-    private static let queue = DispatchQueue(label: "CouchbaseLiteSwift.conflicts", attributes: .concurrent)
 
     init(_ resolver: any ConflictResolverProtocol, _ collection: Collection) {
         self.resolver = Unguarded(value: resolver)
@@ -59,7 +57,10 @@ struct EngineResolver: LoveseatCore.ConflictResolverProtocol {
 
     func resolve(conflict: LoveseatCore.Conflict) async throws -> EngineDocument? {
         try await withCheckedThrowingContinuation { continuation in
-            Self.queue.async { continuation.resume(with: Swift.Result { try ask(about: conflict) }) }
+            // A resolver may block its thread as long as it likes: a queue of its own has one, whatever others block.
+            DispatchQueue(label: "CouchbaseLiteSwift.conflict").async {
+                continuation.resume(with: Swift.Result { try ask(about: conflict) })
+            }
         }
     }
 

@@ -27,7 +27,7 @@ final class ReplicatorRun: Sendable {
     /// Starts the engine, and calls a closure with its statuses, in order. The last one, stopped, comes after all events of documents.
     func start(reset: Bool, report: @escaping @Sendable (Replicator.Status) -> Void) {
         let statuses = engine.statuses
-        let task = Task.detached { [self] in
+        let task = background { [self] in
             await previous?.wait()
             for await status in statuses {
                 if status.activity == .stopped { await state.withLock { $0.documents }?.value }
@@ -43,7 +43,7 @@ final class ReplicatorRun: Sendable {
         state.withLock { state in
             if state.documents != nil { return }
             let replications = engine.documentReplications
-            state.documents = Task.detached { [previous] in
+            state.documents = background { [previous] in
                 await previous?.wait()
                 for await replication in replications { report(replication) }
             }

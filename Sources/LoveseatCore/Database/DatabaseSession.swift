@@ -60,7 +60,8 @@ package final class DatabaseSession: Sendable {
         let services = removeServices()
         if !services.isEmpty {
             let done = DispatchSemaphore(value: 0)
-            Task.detached {
+            // The calling thread may be one of Swift's pool, and all others of it may wait as it does.
+            Task.detached(executorPreference: BlockingThreads.shared) {
                 for service in services { await service.endWithDatabase() }
                 done.signal()
             }
@@ -78,7 +79,7 @@ package final class DatabaseSession: Sendable {
             do throws(LoveseatError) { return .success(try leave()) } catch { return .failure(error) }
         }
         guard !services.isEmpty else { return try finish(closing()).get() }
-        try await finishing {
+        try await finishing(on: BlockingThreads.shared) {
             for service in services { await service.endWithDatabase() }
             return finish(closing())
         }?.get()

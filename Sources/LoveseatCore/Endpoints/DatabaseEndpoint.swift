@@ -54,7 +54,7 @@ private final class LocalService: DatabaseService {
     }
 
     func run(_ connection: PeerConnection) {
-        Task.detached { [self] in
+        Task.detached(executorPreference: BlockingThreads.shared) { [self] in
             await peers.serve(connection)
             database.session.release(self)
         }

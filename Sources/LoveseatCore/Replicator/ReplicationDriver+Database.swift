@@ -8,10 +8,11 @@ private import Synchronization
 extension ReplicationRuntime {
     private static let start = ContinuousClock.now
 
-    /// The wall clock, and a serial queue for each driver.
+    /// The wall clock, a serial queue for each driver, and for everything else threads that an app cannot block.
     package static let system = ReplicationRuntime(
-        clock: ContinuousClock(),
-        executor: nil,
+        clock: TimerClock(),
+        executor: BlockingThreads.shared,
+        beginsOnDrivers: true,
         makeDriverExecutor: { QueueExecutor(label: "loveseat.replication") },
         unixTime: { Int64(Date().timeIntervalSince1970 * 1_000) },
         uptime: { start.duration(to: .now) },

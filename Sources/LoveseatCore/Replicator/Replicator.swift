@@ -158,7 +158,7 @@ public final class Replicator: Sendable {
     /// If the task is cancelled, the wait ends and the current status is returned; the replicator goes on.
     @discardableResult
     public func waitUntilStopped() async -> Status {
-        _ = await state.withLock { $0.task }?.valueUnlessCancelled
+        _ = await state.withLock { $0.task }?.valueUnlessCancelled(on: BlockingThreads.shared)
         return status
     }
 

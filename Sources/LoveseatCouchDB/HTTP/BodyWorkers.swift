@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LoveseatCore
 import LoveseatModel
 import LoveseatNetwork
 import Synchronization

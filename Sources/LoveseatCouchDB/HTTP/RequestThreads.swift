@@ -1,4 +1,4 @@
-import LoveseatNetwork
+import LoveseatCore
 
 extension BlockingThreads {
     /// The threads of all requests: their handlers read the database, and call an app's policies and filters, which may do the same. A task

@@ -261,7 +261,7 @@ public final class CouchDBListener: Sendable {
     ///
     /// Does nothing if the listener is not running. If the task is cancelled while it waits, the call returns and the listener goes on
     /// stopping. A task that was cancelled before waits.
-    public func stop() async { await finishing { await self.stopAlone() } }
+    public func stop() async { await finishing(on: BlockingThreads.shared) { await self.stopAlone() } }
 
     /// `closed`: the port that was closed, by the system or by a stop; the listener may have been started again since.
     private func stopAlone(ifAccepting closed: (any Channel)? = nil) async {

@@ -63,7 +63,9 @@ package final class ListenerLife<Service: Sendable>: Sendable {
         state.withLockedValue { $0 = running }
         // The port may be another listener's.
         guard let channel = running.channel else { return }
-        channel.closeFuture.whenComplete { _ in Task { await closed(channel) } }
+        channel.closeFuture.whenComplete { _ in
+            Task(executorPreference: BlockingThreads.shared) { await closed(channel) }
+        }
     }
 
     /// Notes the address of a port that is another listener's.

@@ -199,7 +199,7 @@ public final class URLEndpointListener: Sendable {
     public func accessChanged() async {
         // A listener that does not run has no connected peers.
         guard let peers = life.running?.service else { return }
-        await finishing { await peers.accessChanged() }
+        await finishing(on: BlockingThreads.shared) { await peers.accessChanged() }
     }
 
     /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
@@ -227,7 +227,7 @@ public final class URLEndpointListener: Sendable {
     ///
     /// Does nothing if the listener is not running. If the task is cancelled while it waits, the call returns and the listener goes on
     /// stopping. A task that was cancelled before waits.
-    public func stop() async { await finishing { await self.stopAlone() } }
+    public func stop() async { await finishing(on: BlockingThreads.shared) { await self.stopAlone() } }
 
     /// `closed`: the port that was closed, by the system or by a stop; the listener may have been started again since.
     private func stopAlone(ifAccepting closed: (any Channel)? = nil) async {
@@ -273,7 +273,9 @@ public final class URLEndpointListener: Sendable {
         ) { connection, channel in
             door.admitted(channel)
             let peer = channel.remoteAddress?.description ?? "a peer"
-            Task.detached { await Self.serve(connection, "\(databaseName): \(peer)", peers, registry) }
+            Task.detached(executorPreference: BlockingThreads.shared) {
+                await Self.serve(connection, "\(databaseName): \(peer)", peers, registry)
+            }
         }
         let port = Int(config.port ?? 0)
         guard let guest else {

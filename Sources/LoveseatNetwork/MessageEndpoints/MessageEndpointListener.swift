@@ -122,7 +122,7 @@ public final class MessageEndpointListener: Sendable {
         }
         publish(.connecting, of: number)
         accepted.task.withLockedValue { task in
-            task = Task.detached { [self] in
+            task = Task.detached(executorPreference: BlockingThreads.shared) { [self] in
                 let error = await run(accepted, number, peer)
                 publish(accepted.status.withLockedValue { $0.stopped(error) }, of: number)
                 state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
@@ -136,7 +136,7 @@ public final class MessageEndpointListener: Sendable {
     public func accessChanged() async {
         // Without collections, or with those of two databases, no connection is served.
         guard let peers else { return }
-        await finishing { await peers.accessChanged() }
+        await finishing(on: BlockingThreads.shared) { await peers.accessChanged() }
     }
 
     /// Ends the connection with a number, and waits until it has ended. Does nothing if there is none.
@@ -145,13 +145,13 @@ public final class MessageEndpointListener: Sendable {
     public func close(_ number: Int) async {
         // The connection may have ended by itself.
         guard let entry = state.withLockedValue({ $0.entries[number] }) else { return }
-        await finishing { await entry.endWithDatabase() }
+        await finishing(on: BlockingThreads.shared) { await entry.endWithDatabase() }
     }
 
     /// Ends every connection, and waits until they have ended, or until the task is cancelled.
     public func closeAll() async {
         let entries = state.withLockedValue { Array($0.entries.values) }
-        await finishing {
+        await finishing(on: BlockingThreads.shared) {
             await withDiscardingTaskGroup { group in
                 for entry in entries { group.addTask { await entry.endWithDatabase() } }
             }

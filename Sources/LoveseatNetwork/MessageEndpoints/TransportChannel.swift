@@ -101,13 +101,13 @@ private final class FramedBytes: MessageChannel {
         _ transport: any MessageTransport,
         _ failure: NIOLockedValueBox<LoveseatError?>
     ) {
-        Task {
+        Task(executorPreference: BlockingThreads.shared) {
             do { while let bytes = try await joint.receive() { try await transport.send(bytes) } } catch {
                 recordFailure(error, failure)
             }
             await transport.close()
         }
-        Task {
+        Task(executorPreference: BlockingThreads.shared) {
             do { while let bytes = try await transport.receive() { try await joint.send(bytes) } } catch {
                 recordFailure(error, failure)
             }

@@ -93,12 +93,21 @@ package final class WebSocketChannel: MessageChannel {
         if messages.isEmpty { return }
         let promise = channel.eventLoop.makePromise(of: Void.self)
         channel.eventLoop.execute { self.handler.value.send(messages, as: opcode, promise: promise) }
-        do { try await promise.futureResult.get() } catch { throw LoveseatError(network: error) }
+        do { try await promise.futureResult.value() } catch { throw LoveseatError(network: error) }
     }
 
     package func close(code: Int, reason: String) async {
         channel.eventLoop.execute { self.handler.value.sendClose(code, reason) }
         // The handler closes the connection to a peer that does not answer. One that ends with an error is closed, too.
-        try? await channel.closeFuture.get()
+        try? await channel.closeFuture.value()
+    }
+}
+
+extension EventLoopFuture where Value: Sendable {
+    /// The future's value. `get` waits on Swift's pool or the preferred executor of the task; this goes on where it was called.
+    fileprivate func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            whenComplete { continuation.resume(with: $0) }
+        }
     }
 }

@@ -100,7 +100,7 @@ final class ReadInterruption: Sendable {
 
     /// Interrupts when a time has passed.
     func interrupt(after time: Duration) {
-        DispatchQueue.global().asyncAfter(deadline: .now() + time.dispatchInterval) { [weak self] in
+        DispatchQueue.deadlines.asyncAfter(deadline: .now() + time.dispatchInterval) { [weak self] in
             self?.interrupt(.tooLate)
         }
     }

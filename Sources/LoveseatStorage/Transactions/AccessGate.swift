@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 private import Synchronization
 
 /// Admits a limited number of transactions at a time, first come, first served.
@@ -142,7 +142,7 @@ package final class AccessGate: Sendable {
         }
         if !isEarliest { return }
         let delay = ContinuousClock.now.duration(to: deadline)
-        DispatchQueue.global().asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
+        DispatchQueue.deadlines.asyncAfter(deadline: .now() + delay.dispatchInterval) { [weak self] in
             self?.turnAwayLate()
         }
     }
@@ -160,9 +160,14 @@ package final class AccessGate: Sendable {
     }
 }
 
+extension DispatchQueue {
+    /// Where timers fire. A serial queue has a thread even if those of Swift's pool are all blocked.
+    package static let deadlines = DispatchQueue(label: "loveseat.deadlines")
+}
+
 extension Duration {
     /// The time for Dispatch, up to a century.
-    var dispatchInterval: DispatchTimeInterval {
+    package var dispatchInterval: DispatchTimeInterval {
         let limit = Duration.seconds(3_000_000_000)
         let (seconds, attoseconds) = max(.zero, min(self, limit)).components
         return .nanoseconds(Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000))

@@ -68,7 +68,12 @@ private final class TurnExecutor: SerialExecutor {
             let goOn: @Sendable () -> Void = { [self] in
                 job.runSynchronously(on: asUnownedSerialExecutor())
             }
-            if let lane { lane.executor.run(goOn) } else { DispatchQueue.global().async(execute: goOn) }
+            if let lane {
+                lane.executor.run(goOn)
+            } else {
+                // As a lane does, a queue of its own gets a thread even if those of Swift's pool are all blocked.
+                DispatchQueue(label: "loveseat.turn").async(execute: goOn)
+            }
         }
         // A cancellation before the job was in the queue did not find the job there.
         if state.withLock({ $0.isCancelled }) { gate.cancel(ticket) }
