@@ -68,6 +68,26 @@ struct LiveModelTests {
         await watch { tower.value == nil && listed.value.isEmpty && count.value == 1 }
     }
 
+    private struct View {
+        @Live var sights: [Sight]
+        @Live var tower: Sight?
+
+        @MainActor init(_ collection: LoveseatCore.Collection) {
+            _sights = Live(LiveQuery(collection))
+            _tower = Live(LiveDocument(collection, id: "tower"))
+        }
+    }
+
+    @Test func `a property has the value of a model, and the model behind it`() async throws {
+        let view = View(sights)
+        #expect(view.$sights.isLoading)
+        try sights.save(Sight(id: "tower", likes: 1))
+        await watch { view.sights.count == 1 && view.tower?.likes == 1 }
+        try sights.save(Document(id: "b", ["likes": "many"]))
+        await watch { view.$sights.error != nil }
+        #expect(view.$tower.error == nil)
+    }
+
     @Test func `a document that does not fit the type is an error until the next change`() async throws {
         let model = LiveQuery<Sight>(sights)
         try sights.save(Sight(id: "a", likes: 1))

@@ -245,7 +245,7 @@ extension Document {
         properties = try ownProperties(of: value)
     }
 
-    private func ownProperties(of value: some Encodable) throws(LoveseatError) -> JSONObject {
+    func ownProperties(of value: some Encodable) throws(LoveseatError) -> JSONObject {
         let id = id
         var properties = try Self.properties(of: value) { error in
             "the value for document \"\(id)\" cannot be JSON: \(error)"
@@ -260,7 +260,8 @@ extension Document {
         let before = try ownProperties(of: value)
         try change(&value)
         let after = try ownProperties(of: value)
-        if let changed = properties.applying(changesFrom: before, to: after) { properties = changed }
+        let stored = properties.renamed(for: type)
+        if let changed = stored.applying(changesFrom: before, to: after) { properties = changed }
         return value
     }
 }

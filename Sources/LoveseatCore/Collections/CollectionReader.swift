@@ -4,7 +4,7 @@ import LoveseatStorage
 /// Reads documents of a collection as of one moment.
 struct CollectionReader {
     private let collection: Collection
-    private let view: StoreReadTransaction
+    let view: StoreReadTransaction
 
     init(_ collection: Collection, _ view: StoreReadTransaction) {
         (self.collection, self.view) = (collection, view)

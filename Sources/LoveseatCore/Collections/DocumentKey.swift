@@ -89,6 +89,15 @@ enum ModelMembers {
     static func added(for type: any Decodable.Type, of document: Document, _ element: JSONElement)
         -> [ExactText: JSONElement]
     {
+        let missing = missing(for: type, in: element)
+        let own = own(for: type, of: document, element)
+        return missing.isEmpty ? own : missing.merging(own) { _, own in own }
+    }
+
+    /// The members of a model that are not properties of its document.
+    static func own(for type: any Decodable.Type, of document: Document, _ element: JSONElement)
+        -> [ExactText: JSONElement]
+    {
         var added: [ExactText: JSONElement] = [:]
         if element[id] == nil {
             added[ExactText(id)] = json(ofID: document.id, for: type)

@@ -45,7 +45,8 @@ extension Document {
         }
         let old = try Document(encoding: before).properties
         var merged = stored
-        if let changed = stored.properties.applying(changesFrom: old, to: properties) {
+        let named = stored.properties.renamed(for: type)
+        if let changed = named.applying(changesFrom: old, to: properties) {
             merged.properties = changed
         }
         return merged

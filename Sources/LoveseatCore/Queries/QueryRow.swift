@@ -94,6 +94,11 @@ public struct QueryRow: Sendable {
                 added[ExactText(title)] = column
             }
         }
+        // A column that is MISSING has its default; a property that the query does not select has none.
+        for (name, value) in ModelMembers.missing(for: type, in: element)
+        where (added[name]?.isNull ?? true) && (key != nil || titles.positions[name] != nil) {
+            added[name] = value
+        }
         if let id = added[ExactText(ModelMembers.id)]?.string {
             added[ExactText(ModelMembers.id)] = ModelMembers.json(ofID: id, for: type)
         }

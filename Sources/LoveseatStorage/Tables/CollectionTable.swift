@@ -179,6 +179,7 @@ enum CollectionTable {
             arguments: ["couchdb:\(handle.number)/%"]
         )
         try PurgeTable.forget(in: handle, db)
+        try MigrationProgress.forget(in: handle, db)
         try db.execute(sql: "DELETE FROM info WHERE key = ?", arguments: [firstSequenceKey(handle.number)])
         try db.execute(sql: "DELETE FROM collections WHERE number = ?", arguments: [handle.number])
         catalog.schemaVersion = try schemaVersion(db)
