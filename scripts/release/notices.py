@@ -29,6 +29,10 @@ def checkout(module):
     for pattern in ("Sources/" + module, module, "Sources/*/" + module):
         found = glob.glob(os.path.join(scratch, "checkouts", "*", pattern))
         if found: return os.path.relpath(found[0], os.path.join(scratch, "checkouts")).split(os.sep)[0], found[0]
+    # A target whose folder has another name than itself.
+    for manifest in glob.glob(os.path.join(scratch, "checkouts", "*", "Package*.swift")):
+        if re.search(r'[tT]arget\(\s*name: "%s"' % re.escape(module), text(manifest)):
+            return os.path.basename(os.path.dirname(manifest)), os.path.dirname(manifest)
     return None
 
 
@@ -65,7 +69,8 @@ for name, modules in sorted(linked().items(), key=lambda each: each[0].lower()):
     licence = first(folder, "LICENSE*", "LICENCE*", "COPYING*")
     if not licence: sys.exit(f"{folder} has no licence")
     notice = first(folder, "NOTICE*")
-    nested = [path for module in modules for path in sorted(glob.glob(os.path.join(module, "LICENSE*")))]
+    nested = [path for module in modules for path in sorted(glob.glob(os.path.join(module, "LICENSE*")))
+              if path != licence]
     libraries.append((name, *pins[name], text(licence), text(notice) if notice else None, [text(path) for path in nested]))
 runtime = text(toolchain, "share/swift/LICENSE.txt")
 libraries.append((
@@ -98,7 +103,7 @@ def debian():
 
 
 def notices():
-    print(f"{program} contains the following libraries. Those under the Apache License 2.0 have its text in the file LICENSE beside this one.")
+    print(f"{program} contains the following libraries. Those under the Apache License 2.0 have its text in the file LICENSE beside this one, or on Debian in /usr/share/common-licenses/Apache-2.0.")
     for name, url, version, licence, notice, nested in libraries:
         print(f"\n{'=' * 80}\n{name} {version}\n{url}\n")
         if is_apache(licence):
