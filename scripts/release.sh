@@ -62,7 +62,7 @@ lay() {
     strip --strip-all "$tree/bin/$program"
     python3 scripts/release/manual.py "$built/$program" "$tree/share/man/man1"
     install -d "$tree"/share/{bash-completion/completions,fish/vendor_completions.d,"zsh/$completions","doc/$program"}
-    "$built/$program" --generate-completion-script bash > "$tree/share/bash-completion/completions/$program"
+    "$built/$program" --generate-completion-script bash | sed '1{/^#!/d}' > "$tree/share/bash-completion/completions/$program"
     "$built/$program" --generate-completion-script zsh > "$tree/share/zsh/$completions/_$program"
     "$built/$program" --generate-completion-script fish > "$tree/share/fish/vendor_completions.d/$program.fish"
     python3 scripts/release/notices.py "$built" "$program" > "$tree/share/doc/$program/NOTICES.txt"
@@ -109,6 +109,9 @@ $program ($version-1) unstable; urgency=medium
 
  -- $maintainer  $(date --utc --date="@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %H:%M:%S +0000')
 END
+    # A library has a copy of zlib within it, under names of its own.
+    install -d "$tree/usr/share/lintian/overrides"
+    echo "$program: embedded-library zlib *" > "$tree/usr/share/lintian/overrides/$program"
     gzip --no-name -9 "$tree"/usr/share/man/man1/*.1
     install -d "$tree/DEBIAN"
     if [ "$program" = loveseat ]; then install -d "$tree/etc/loveseat"; fi
