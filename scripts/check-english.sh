@@ -12,8 +12,8 @@ shopt -s globstar
 # Of Swift files: comments, and text in quotes.
 found=$(
     {
-        grep -nE '^ *//|"' Sources/**/*.swift Examples/PhotoDrop/Sources/**/*.swift
-        grep -n '' ./*.md docs/**/*.md .github/*.md Sources/Loveseat/Loveseat.docc/*.md Fuzzing/README.md Benchmarks/README.md Examples/PhotoDrop/README.md
+        grep -nE '^ *//|"' Sources/**/*.swift Examples/*/Sources/**/*.swift
+        grep -n '' ./*.md docs/**/*.md .github/*.md Sources/Loveseat/Loveseat.docc/*.md Fuzzing/README.md Benchmarks/README.md Examples/*/README.md
     } | grep -E "\\b(is|are) no |\\bWho(ever)? |of the app's|\\bof (ours|theirs)\\b" \
         | grep -vE "[Tt]here (is|are) no |(is|are) no (longer|more than) " || true
     grep -nE '^[^"]*//.*[.:] (What|Who|Whoever) |//+ (What|Who|Whoever) ' Sources/**/*.swift || true

@@ -3,4 +3,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 swift format --in-place --recursive --parallel Sources Tests Package.swift \
-    Examples/PhotoDrop/Sources Examples/PhotoDrop/Tests Examples/PhotoDrop/Package.swift
+    Examples/*/Sources Examples/*/Tests Examples/*/Package.swift

@@ -1,31 +1,31 @@
 import Foundation
 
 /// A list. Its items are documents of their own, so that edits of different items never conflict.
-public struct SharedList: Codable, Identifiable, Hashable, Sendable {
-    public var id = UUID().uuidString
-    public var name: String
+package struct SharedList: Codable, Identifiable, Hashable, Sendable {
+    package var id = UUID().uuidString
+    package var name: String
 
-    public init(name: String) { self.name = name }
+    package init(name: String) { self.name = name }
 }
 
 /// Something on a list.
-public struct Item: Codable, Identifiable, Hashable, Sendable {
-    public var id = UUID().uuidString
+package struct Item: Codable, Identifiable, Hashable, Sendable {
+    package var id = UUID().uuidString
     /// The ID of the list.
-    public var list: String
-    public var text: String
-    public var note = ""
-    public var isDone = false
-    public var added = Date()
+    package var list: String
+    package var text: String
+    package var note = ""
+    package var isDone = false
+    package var added = Date()
 
-    public init(list: String, text: String) {
+    package init(list: String, text: String) {
         (self.list, self.text) = (list, text)
     }
 }
 
 extension Item {
     /// Reads an item that another version of the app saved, too: what is missing has its default.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             list: try values.decodeIfPresent(String.self, forKey: .list) ?? "",

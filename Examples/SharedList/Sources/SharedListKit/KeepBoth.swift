@@ -8,10 +8,10 @@ import Loveseat
 /// - A check mark that only one of them knows of is left out.
 ///
 /// The result depends on the conflict alone, and is the same whichever side asks: devices that merge apart from each other agree.
-public struct KeepBoth: ConflictResolverProtocol {
-    public init() {}
+package struct KeepBoth: ConflictResolverProtocol {
+    package init() {}
 
-    public func resolve(conflict: Conflict) async throws -> Document? {
+    package func resolve(conflict: Conflict) async throws -> Document? {
         guard let mine = conflict.localDocument, let theirs = conflict.remoteDocument else {
             return conflict.localDocument ?? conflict.remoteDocument
         }
@@ -22,7 +22,7 @@ public struct KeepBoth: ConflictResolverProtocol {
     }
 
     /// Merges the properties of two documents, also those that this version of the app does not know.
-    public static func merge(_ mine: JSONObject, _ theirs: JSONObject, base: JSONObject) -> JSONObject {
+    package static func merge(_ mine: JSONObject, _ theirs: JSONObject, base: JSONObject) -> JSONObject {
         var merged = mine
         for name in JSONObject(mine, theirs).keys {
             merged[name] = merge(mine[name], theirs[name], base: base[name], isLong: name == "note")

@@ -2,19 +2,17 @@ import Foundation
 import Loveseat
 
 /// The app's database, and everything that a person does to it.
-public struct ListStore: Sendable {
-    public let database: Database
-    public let lists: Loveseat.Collection
-    public let items: Loveseat.Collection
+package struct ListStore: Sendable {
+    package let database: Database
+    package let lists: Loveseat.Collection
+    package let items: Loveseat.Collection
     /// Not shared with other devices.
     let device: Loveseat.Collection
     /// Keeps the key by which other devices know this one.
     let identities: any IdentityStore
 
-    /// Opens the database of a folder, or creates it.
-    ///
-    /// - Parameter identities: On Apple's systems the keychain; nil for a folder beside the database.
-    public static func open(folder: URL, identities: (any IdentityStore)? = nil) async throws -> ListStore {
+    /// Opens the database of a folder, or creates it. `identities`: on Apple's systems the keychain; nil for a folder beside the database.
+    package static func open(folder: URL, identities: (any IdentityStore)? = nil) async throws -> ListStore {
         let database = try Database(name: "sharedlist", config: .init(directory: folder.path))
         let store = ListStore(
             database: database,
@@ -31,7 +29,7 @@ public struct ListStore: Sendable {
     }
 
     /// Ends sharing, and closes the database.
-    public func close() async throws { try await database.close() }
+    package func close() async throws { try await database.close() }
 
     // MARK: Edits
 

@@ -3,7 +3,7 @@ import Loveseat
 import Observation
 
 /// What the screens have in common: the last action's problem, for people to read.
-@MainActor public protocol ScreenModel: AnyObject {
+@MainActor package protocol ScreenModel: AnyObject {
     var problem: String? { get set }
 }
 
@@ -18,39 +18,39 @@ extension ScreenModel {
 
 /// The first screen: all lists.
 @MainActor @Observable
-public final class ListsModel: ScreenModel {
-    public struct Row: Identifiable, Hashable, Sendable {
-        public let id: String
-        public let name: String
-        public let open: Int
-        public let done: Int
+package final class ListsModel: ScreenModel {
+    package struct Row: Identifiable, Hashable, Sendable {
+        package let id: String
+        package let name: String
+        package let open: Int
+        package let done: Int
     }
 
-    public var problem: String?
-    public let store: ListStore
+    package var problem: String?
+    package let store: ListStore
     private let live: LiveModel<[Row]>
 
-    public init(_ store: ListStore) {
+    package init(_ store: ListStore) {
         self.store = store
         live = LiveModel(initial: []) { [store] in
             try store.database.observe([store.lists, store.items]) { try Self.rows(store, $0) }
         }
     }
 
-    public var rows: [Row] { live.value }
-    public var isLoading: Bool { live.isLoading }
+    package var rows: [Row] { live.value }
+    package var isLoading: Bool { live.isLoading }
     /// Why the lists cannot be shown.
-    public var failure: String? { live.error?.messageForPeople }
+    package var failure: String? { live.error?.messageForPeople }
 
     /// Adds a list. Returns its ID, or nil if there is a ``problem``.
     @discardableResult
-    public func add(_ name: String) async -> String? {
+    package func add(_ name: String) async -> String? {
         let list = SharedList(name: name)
         await attempt { try await store.add(list) }
         return problem == nil ? list.id : nil
     }
 
-    public func remove(_ id: String) async { await attempt { try await store.delete(list: id) } }
+    package func remove(_ id: String) async { await attempt { try await store.delete(list: id) } }
 
     nonisolated private static func rows(_ store: ListStore, _ transaction: ReadTransaction) throws -> [Row] {
         var counts: [String: (open: Int, done: Int)] = [:]
@@ -80,16 +80,16 @@ public final class ListsModel: ScreenModel {
 
 /// The second screen: a list with its items, those that are done last.
 @MainActor @Observable
-public final class ListModel: ScreenModel {
+package final class ListModel: ScreenModel {
     nonisolated static let nameOfDeleted = "From a deleted list"
 
-    public var problem: String?
-    public let store: ListStore
-    public let id: String
+    package var problem: String?
+    package let store: ListStore
+    package let id: String
     private let list: LiveDocument<SharedList>
     private let liveItems: LiveQuery<Item>
 
-    public init(_ store: ListStore, list id: String) throws {
+    package init(_ store: ListStore, list id: String) throws {
         self.store = store
         self.id = id
         list = LiveDocument(store.lists, id: id)
@@ -100,50 +100,50 @@ public final class ListModel: ScreenModel {
         liveItems = LiveQuery(query, dataKey: "items")
     }
 
-    public var name: String { list.value?.name ?? (list.isLoading ? "" : Self.nameOfDeleted) }
-    public var items: [Item] { liveItems.value }
-    public var isLoading: Bool { list.isLoading || liveItems.isLoading }
+    package var name: String { list.value?.name ?? (list.isLoading ? "" : Self.nameOfDeleted) }
+    package var items: [Item] { liveItems.value }
+    package var isLoading: Bool { list.isLoading || liveItems.isLoading }
     /// Why the list cannot be shown.
-    public var failure: String? { (list.error ?? liveItems.error)?.messageForPeople }
+    package var failure: String? { (list.error ?? liveItems.error)?.messageForPeople }
 
-    public func add(_ text: String) async {
+    package func add(_ text: String) async {
         await attempt { try await store.add(Item(list: id, text: text)) }
     }
 
-    public func toggle(_ item: Item) async {
+    package func toggle(_ item: Item) async {
         // What the person sees decides, not what has arrived since.
         let isDone = !item.isDone
         await attempt { try await store.update(item: item.id) { $0.isDone = isDone } }
     }
 
-    public func rename(_ name: String) async { await attempt { try await store.rename(list: id, to: name) } }
-    public func remove(_ item: String) async { await attempt { try await store.delete(item: item) } }
+    package func rename(_ name: String) async { await attempt { try await store.rename(list: id, to: name) } }
+    package func remove(_ item: String) async { await attempt { try await store.delete(item: item) } }
 }
 
 /// The third screen: the details of an item.
 @MainActor @Observable
-public final class ItemModel: ScreenModel {
-    public var problem: String?
-    public let store: ListStore
-    public let id: String
+package final class ItemModel: ScreenModel {
+    package var problem: String?
+    package let store: ListStore
+    package let id: String
     private let live: LiveDocument<Item>
 
-    public init(_ store: ListStore, item id: String) {
+    package init(_ store: ListStore, item id: String) {
         self.store = store
         self.id = id
         live = LiveDocument(store.items, id: id)
     }
 
     /// Nil if somebody has removed it.
-    public var item: Item? { live.value }
-    public var isLoading: Bool { live.isLoading }
+    package var item: Item? { live.value }
+    package var isLoading: Bool { live.isLoading }
     /// Why the item cannot be shown.
-    public var failure: String? { live.error?.messageForPeople }
+    package var failure: String? { live.error?.messageForPeople }
 
-    public func set(text: String) async { await change { $0.text = text } }
-    public func set(note: String) async { await change { $0.note = note } }
-    public func set(isDone: Bool) async { await change { $0.isDone = isDone } }
-    public func remove() async { await attempt { try await store.delete(item: id) } }
+    package func set(text: String) async { await change { $0.text = text } }
+    package func set(note: String) async { await change { $0.note = note } }
+    package func set(isDone: Bool) async { await change { $0.isDone = isDone } }
+    package func remove() async { await attempt { try await store.delete(item: id) } }
 
     private func change(_ change: @Sendable (inout Item) -> Void) async {
         await attempt { try await store.update(item: id, change) }

@@ -7,10 +7,10 @@ import Observation
 /// A device that shows a code listens for the others, which connect to it. A device may do both. Everything continues after a restart:
 /// the database stores the paired devices, and the port stays the same.
 @MainActor @Observable
-public final class SharingModel: ScreenModel {
+package final class SharingModel: ScreenModel {
     /// A device that this one is paired with.
-    public struct Device: Identifiable, Hashable, Sendable {
-        public enum State: Hashable, Sendable {
+    package struct Device: Identifiable, Hashable, Sendable {
+        package enum State: Hashable, Sendable {
             case notConnected
             case syncing
             case upToDate
@@ -19,16 +19,16 @@ public final class SharingModel: ScreenModel {
         }
 
         /// The fingerprint of its certificate.
-        public let id: String
-        public let name: String
-        public fileprivate(set) var state = State.notConnected
+        package let id: String
+        package let name: String
+        package fileprivate(set) var state = State.notConnected
     }
 
-    public var problem: String?
-    public private(set) var devices: [Device] = []
+    package var problem: String?
+    package private(set) var devices: [Device] = []
     /// The code that the other device has to enter now.
-    public private(set) var code: PairingCode?
-    public private(set) var isOnline = false
+    package private(set) var code: PairingCode?
+    package private(set) var isOnline = false
 
     private let store: ListStore
     private let identity: TLSIdentity
@@ -39,8 +39,8 @@ public final class SharingModel: ScreenModel {
     /// The devices that are connected to the listener, by the numbers of their connections.
     private var connections: [Int: ListenerPeer] = [:]
 
-    /// - Parameter networkInterface: The network interface or address to listen on; nil for all.
-    public init(_ store: ListStore, networkInterface: String? = nil) throws {
+    /// `networkInterface`: the network interface or address to listen on; nil for all.
+    package init(_ store: ListStore, networkInterface: String? = nil) throws {
         self.store = store
         self.networkInterface = networkInterface
         identity = try TLSIdentity.anonymousIdentity(in: store.identities)
@@ -51,7 +51,7 @@ public final class SharingModel: ScreenModel {
     // MARK: Online and offline
 
     /// Connects to the paired devices, and listens for those that connect to this one.
-    public func goOnline() async {
+    package func goOnline() async {
         isOnline = true
         await attempt {
             for peer in try store.database.pairedPeers() { connect(to: peer) }
@@ -62,7 +62,7 @@ public final class SharingModel: ScreenModel {
     }
 
     /// Ends all connections. Edits go on, and are exchanged later.
-    public func goOffline() async {
+    package func goOffline() async {
         (isOnline, code) = (false, nil)
         let replicators = replicators.values
         self.replicators = [:]
@@ -74,12 +74,12 @@ public final class SharingModel: ScreenModel {
     }
 
     /// Tries now to reach the devices that could not be reached.
-    public func retry() { for replicator in replicators.values { replicator.resume() } }
+    package func retry() { for replicator in replicators.values { replicator.resume() } }
 
     // MARK: Pairing
 
     /// Shows a code that one other device can use within two minutes.
-    public func showCode() async {
+    package func showCode() async {
         await attempt {
             isOnline = true
             let (code, events) = try pairing.makeCode(for: try await listen())
@@ -97,7 +97,7 @@ public final class SharingModel: ScreenModel {
     /// - Parameters:
     ///   - code: The text of a QR code, or six digits.
     ///   - url: The URL that the other device shows with the digits.
-    public func join(_ code: String, url: String? = nil) async {
+    package func join(_ code: String, url: String? = nil) async {
         await attempt {
             let typed = try url.map { url in
                 guard let parsed = URL(string: url) else {
@@ -115,13 +115,13 @@ public final class SharingModel: ScreenModel {
     }
 
     /// Ends sharing with a device. What it has received stays there.
-    public func forget(_ id: String) async {
+    package func forget(_ id: String) async {
         await attempt {
             try store.database.removePairedPeer(fingerprint: id)
             replicators.removeValue(forKey: id)?.stop()
             try readDevices()
             // A connection that is open stays open until the listener stops.
-            if connections.values.contains(where: { $0.fingerprint == id }) {
+            if connections.values.contains(where: { $0.identity.fingerprint == id }) {
                 await listener?.stop()
                 listener = nil
                 try await listen()
@@ -171,7 +171,8 @@ public final class SharingModel: ScreenModel {
     }
 
     private func show(_ peer: ListenerPeer, of listener: URLEndpointListener) {
-        guard listener === self.listener else { return }  // It was stopped, and its connections were forgotten.
+        // It was stopped, and its connections were forgotten.
+        guard listener === self.listener else { return }
         connections[peer.number] = peer.status.activity == .stopped ? nil : peer
         showStates()
     }
@@ -212,7 +213,7 @@ public final class SharingModel: ScreenModel {
     private func showStates() {
         let all = devices.map { device in
             var device = device
-            let incoming = connections.values.filter { $0.fingerprint == device.id }.map(\.status)
+            let incoming = connections.values.filter { $0.identity.fingerprint == device.id }.map(\.status)
             let states = ([replicators[device.id]?.status].compactMap(\.self) + incoming).map(
                 Device.State.init
             )
@@ -223,10 +224,6 @@ public final class SharingModel: ScreenModel {
         }
         if all != devices { devices = all }
     }
-}
-
-extension ListenerPeer {
-    fileprivate var fingerprint: String? { identity.certificates.first?.fingerprint }
 }
 
 extension SharingModel.Device.State {
@@ -245,7 +242,7 @@ extension SharingModel.Device.State {
 
 extension SharingModel.Device.State {
     /// The state, for people to read.
-    public var text: String {
+    package var text: String {
         switch self {
         case .notConnected: "not connected"
         case .syncing: "syncing"

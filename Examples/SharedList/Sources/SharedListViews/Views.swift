@@ -1,7 +1,7 @@
 #if canImport(SwiftUI)
 import Loveseat
 import SharedListKit
-public import SwiftUI
+import SwiftUI
 
 /// The app: `WindowGroup { SharedListApp(folder: .applicationSupportDirectory) }`.
 public struct SharedListApp: View {
@@ -10,8 +10,10 @@ public struct SharedListApp: View {
     @State private var problem: String?
     @Environment(\.scenePhase) private var phase
 
+    /// Creates the app, which keeps its lists in a folder.
     public init(folder: URL) { self.folder = folder }
 
+    /// The lists, when they have been opened.
     public var body: some View {
         if let models {
             ListsView(model: models.lists, sharing: models.sharing)

@@ -18,14 +18,14 @@ private struct NewDevice: ResponseEncodable {
 }
 
 /// The REST API of the office.
-public struct API: Sendable {
+package struct API: Sendable {
     let store: OrderStore
     let sync: SyncService
     let maintenance: Maintenance
     let metrics: PrometheusMetrics
     let token: String
 
-    public func router() -> Router<BasicRequestContext> {
+    package func router() -> Router<BasicRequestContext> {
         let router = Router()
         router.add(middleware: MetricsMiddleware())
         router.add(middleware: TypedErrors())

@@ -3,7 +3,7 @@ import Logging
 import Loveseat
 
 /// What a client of the API is told, as JSON: `{"error": {"code": "invalid", "message": "…", "fields": {"title": "…"}}}`.
-public enum APIError: Error, Equatable {
+package enum APIError: Error, Equatable {
     case unauthorized
     case notFound(String)
     /// The order was changed, or exists already.
@@ -55,7 +55,7 @@ public enum APIError: Error, Equatable {
 }
 
 extension APIError: HTTPResponseError {
-    public var status: HTTPResponse.Status {
+    package var status: HTTPResponse.Status {
         switch self {
         case .unauthorized: .unauthorized
         case .notFound: .notFound
@@ -67,7 +67,7 @@ extension APIError: HTTPResponseError {
         }
     }
 
-    public func response(from request: Request, context: some RequestContext) throws -> Response {
+    package func response(from request: Request, context: some RequestContext) throws -> Response {
         var fields: [String: String]?
         if case .invalid(let named) = self { fields = named }
         let body = Body(error: .init(code: content.code, message: content.message, fields: fields))

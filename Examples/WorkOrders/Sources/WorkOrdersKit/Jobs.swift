@@ -6,13 +6,13 @@ import Metrics
 import ServiceLifecycle
 
 /// Confirms orders that devices have done: a live query reacts to what arrives, whoever sent it.
-public struct Confirmations: Service {
+package struct Confirmations: Service {
     private let store: OrderStore
     private let logger: Logger
 
-    public init(_ store: OrderStore, logger: Logger) { (self.store, self.logger) = (store, logger) }
+    package init(_ store: OrderStore, logger: Logger) { (self.store, self.logger) = (store, logger) }
 
-    public func run() async throws {
+    package func run() async throws {
         let query = try store.database.createQuery(
             "SELECT meta().id FROM field.orders WHERE status = 'done' AND confirmed IS NOT VALUED"
         )
@@ -43,17 +43,17 @@ public struct Confirmations: Service {
 }
 
 /// Every night: forgets old deletions, returns space to the disk, and lets SQLite look at its statistics.
-public struct Maintenance: Service {
+package struct Maintenance: Service {
     private let store: OrderStore
     private let hour: Int
     private let logger: Logger
 
-    /// - Parameter hour: The hour of the day, in UTC.
-    public init(_ store: OrderStore, hour: Int = 3, logger: Logger) {
+    // `hour`: of the day, in UTC.
+    package init(_ store: OrderStore, hour: Int = 3, logger: Logger) {
         (self.store, self.hour, self.logger) = (store, hour, logger)
     }
 
-    public func run() async throws {
+    package func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 guard (try? await Task.sleep(for: .seconds(Self.seconds(from: Date(), to: hour)))) != nil
@@ -70,7 +70,7 @@ public struct Maintenance: Service {
     ///
     /// A device that was away for longer than 90 days brings deleted orders back: remove such a device first.
     @discardableResult
-    public func perform() async throws -> Int {
+    package func perform() async throws -> Int {
         let started = ContinuousClock.now
         // These calls block; so they have a thread that may be blocked.
         let removed = try await withCheckedThrowingContinuation { continuation in
@@ -91,7 +91,7 @@ public struct Maintenance: Service {
     }
 
     /// The number of seconds until an hour of the day begins, in UTC; more than 0.
-    public static func seconds(from now: Date, to hour: Int) -> Double {
+    package static func seconds(from now: Date, to hour: Int) -> Double {
         let sinceMidnight = now.timeIntervalSince1970.truncatingRemainder(dividingBy: 86_400)
         let wait = Double(hour * 3_600) - sinceMidnight
         return wait > 0 ? wait : wait + 86_400

@@ -2,26 +2,26 @@ import Foundation
 import Loveseat
 
 /// A work order: the office writes it, and a device in the field carries it out.
-public struct Order: Codable, Identifiable, RevisionTracking, Hashable, Sendable {
-    public enum Status: String, Codable, Sendable, CaseIterable {
+package struct Order: Codable, Identifiable, RevisionTracking, Hashable, Sendable {
+    package enum Status: String, Codable, Sendable, CaseIterable {
         case open, started, done
     }
 
-    public var id = UUID().uuidString.lowercased()
-    public var revisionID: RevisionID?
-    public var title: String
-    public var site: String
+    package var id = UUID().uuidString.lowercased()
+    package var revisionID: RevisionID?
+    package var title: String
+    package var site: String
     /// The device that may change the order; nil while it is offered to all.
-    public var assignee: String?
-    public var status = Status.open
-    public var notes = ""
+    package var assignee: String?
+    package var status = Status.open
+    package var notes = ""
     /// From 1, the most urgent, to 5.
-    public var priority = 3
-    public var due: Date?
+    package var priority = 3
+    package var due: Date?
     /// When the server saw that it was done. The server sets it.
-    public var confirmed: Date?
+    package var confirmed: Date?
 
-    public init(title: String, site: String) { (self.title, self.site) = (title, site) }
+    package init(title: String, site: String) { (self.title, self.site) = (title, site) }
 
     /// What is wrong, by the names of the properties. The same rule is for the API and for what devices send.
     var problems: [String: String] {
@@ -38,7 +38,7 @@ public struct Order: Codable, Identifiable, RevisionTracking, Hashable, Sendable
 
 extension Order {
     /// Reads an order that another version of the server or of an app saved, too: what is missing has its default.
-    public init(from decoder: any Decoder) throws {
+    package init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             title: try values.decode(String.self, forKey: .title),

@@ -3,14 +3,14 @@ import Foundation
 import Loveseat
 
 /// The server's database.
-public struct OrderStore: Sendable {
-    public let database: Database
+package struct OrderStore: Sendable {
+    package let database: Database
     /// Devices replicate this collection, and no other.
-    public let orders: Loveseat.Collection
+    package let orders: Loveseat.Collection
     let devices: Loveseat.Collection
 
     /// Opens the database of a folder, or creates it.
-    public static func open(folder: URL) async throws -> OrderStore {
+    package static func open(folder: URL) async throws -> OrderStore {
         // What a client was told is stored survives a power loss.
         let configuration = DatabaseConfiguration(directory: folder.path, fullSync: true)
         let database = try Database(name: "workorders", config: configuration)
@@ -24,7 +24,7 @@ public struct OrderStore: Sendable {
 
     // Handlers await: none of them blocks a thread of Swift's pool or of the HTTP server.
 
-    public func order(_ id: String) async throws -> Order {
+    package func order(_ id: String) async throws -> Order {
         guard let order = try await database.read({ try $0.document(id: id, in: orders, as: Order.self) })
         else {
             throw APIError.notFound("order \(id)")
@@ -33,7 +33,7 @@ public struct OrderStore: Sendable {
     }
 
     /// Returns orders, the most urgent first.
-    public func orders(status: Order.Status?, site: String?, assignee: String?, limit: Int) async throws
+    package func orders(status: Order.Status?, site: String?, assignee: String?, limit: Int) async throws
         -> [Order]
     {
         var conditions: [String] = []
@@ -54,12 +54,12 @@ public struct OrderStore: Sendable {
     }
 
     /// Creates an order. Throws ``APIError/conflict`` if there is one with its ID.
-    public func create(_ order: Order) async throws -> Order {
+    package func create(_ order: Order) async throws -> Order {
         try await save(order) { stored in stored == nil }
     }
 
     /// Replaces an order that the client has read. Throws ``APIError/conflict`` if it was changed since.
-    public func replace(_ order: Order) async throws -> Order {
+    package func replace(_ order: Order) async throws -> Order {
         try await save(order) { stored in
             guard let stored else { throw APIError.notFound("order \(order.id)") }
             return stored.revisionID == order.revisionID
@@ -79,7 +79,7 @@ public struct OrderStore: Sendable {
         }
     }
 
-    public func delete(_ id: String) async throws {
+    package func delete(_ id: String) async throws {
         try await database.write { transaction in
             guard try transaction.exists(id: id, in: orders) else { throw APIError.notFound("order \(id)") }
             try transaction.delete(id: id, in: orders)
@@ -89,7 +89,7 @@ public struct OrderStore: Sendable {
     // MARK: Devices
 
     /// Lets a device connect, and returns its password, which is not stored. An earlier password does not work any more.
-    public func addDevice(_ name: String) async throws -> String {
+    package func addDevice(_ name: String) async throws -> String {
         guard Device.isName(name) else { throw APIError.invalid(["name": Device.nameRule]) }
         let password = Data((0..<18).map { _ in UInt8.random(in: 0...255) }).base64EncodedString()
         let device = Device(id: name, digest: Self.digest(password))
@@ -97,7 +97,7 @@ public struct OrderStore: Sendable {
         return password
     }
 
-    public func removeDevice(_ name: String) async throws {
+    package func removeDevice(_ name: String) async throws {
         try await database.write { transaction in
             guard try transaction.exists(id: name, in: devices) else {
                 throw APIError.notFound("device \(name)")
@@ -106,7 +106,7 @@ public struct OrderStore: Sendable {
         }
     }
 
-    public func deviceNames() async throws -> [String] {
+    package func deviceNames() async throws -> [String] {
         try await database.read { try $0.documentIDs(in: devices) }
     }
 

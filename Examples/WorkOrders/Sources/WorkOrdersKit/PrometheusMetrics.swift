@@ -4,7 +4,7 @@ import Synchronization
 /// A small backend for swift-metrics that renders Prometheus' text format.
 ///
 /// Counters become counters, meters and gauges become gauges, timers (in seconds) and recorders become summaries without quantiles.
-public final class PrometheusMetrics: MetricsFactory {
+package final class PrometheusMetrics: MetricsFactory {
     private struct Key: Hashable {
         let name: String
         /// `{method="GET",route="/x"}`, or nothing.
@@ -13,10 +13,10 @@ public final class PrometheusMetrics: MetricsFactory {
 
     private let series = Mutex<[Key: Series]>([:])
 
-    public init() {}
+    package init() {}
 
     /// All metrics, in the order of their names.
-    public var text: String {
+    package var text: String {
         let all = series.withLock { $0 }.sorted {
             ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels)
         }
@@ -59,29 +59,29 @@ public final class PrometheusMetrics: MetricsFactory {
         String(label.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
     }
 
-    public func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         series(.counter, label, dimensions)
     }
 
-    public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
         series(.gauge, label, dimensions)
     }
 
-    public func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool)
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool)
         -> any RecorderHandler
     {
         series(aggregate ? .summary : .gauge, label, dimensions)
     }
 
-    public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         series(.summary, label, dimensions)
     }
 
     // A metric keeps its value for as long as the program runs.
-    public func destroyCounter(_ handler: any CounterHandler) {}
-    public func destroyMeter(_ handler: any MeterHandler) {}
-    public func destroyRecorder(_ handler: any RecorderHandler) {}
-    public func destroyTimer(_ handler: any TimerHandler) {}
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
 }
 
 /// One metric with one set of labels.

@@ -4,23 +4,23 @@ import Logging
 import Loveseat
 
 /// What a server is started with.
-public struct ServerOptions: Sendable {
+package struct ServerOptions: Sendable {
     /// Where the database and the listener's key are.
-    public var folder: URL
+    package var folder: URL
     /// What clients of the API send as `Authorization: Bearer TOKEN`.
-    public var token: String
+    package var token: String
     /// The port of the API; 0 for a free one. It is served on the loopback interface: put a web server with TLS in front.
-    public var apiPort = 8_080
+    package var apiPort = 8_080
     /// The port to which devices connect; 0 for a free one.
-    public var syncPort: UInt16 = 55_990
+    package var syncPort: UInt16 = 55_990
     /// The network interface or address on which devices connect; nil for all.
-    public var syncInterface: String?
+    package var syncInterface: String?
 
-    public init(folder: URL, token: String) { (self.folder, self.token) = (folder, token) }
+    package init(folder: URL, token: String) { (self.folder, self.token) = (folder, token) }
 }
 
 /// The whole server: run it with `runService()`, which shuts it down in good order at SIGTERM and SIGINT.
-public func makeServer(
+package func makeServer(
     _ options: ServerOptions,
     metrics: PrometheusMetrics,
     logger: Logger

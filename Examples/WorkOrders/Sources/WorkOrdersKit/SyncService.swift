@@ -5,13 +5,13 @@ import Metrics
 import ServiceLifecycle
 
 /// The listener to which devices connect: Loveseat and Couchbase Lite, over WebSockets with TLS, with a name and a password.
-public struct SyncService: Service {
-    public let listener: URLEndpointListener
+package struct SyncService: Service {
+    package let listener: URLEndpointListener
     private let changes: Feed<ListenerPeer>
     private let logger: Logger
 
-    /// - Parameter identities: Where the listener's key is kept.
-    public init(
+    // `identities`: where the listener's key is kept.
+    package init(
         _ store: OrderStore,
         port: UInt16,
         interface: String?,
@@ -40,7 +40,7 @@ public struct SyncService: Service {
     }
 
     /// Runs until the server shuts down: then devices are disconnected in good order.
-    public func run() async throws {
+    package func run() async throws {
         await withGracefulShutdownHandler {
             await measure()
         } onGracefulShutdown: {
