@@ -81,3 +81,23 @@ private struct LegacyQueries: App {
         #expect(database.indexes == ["words"])
     }
 }
+
+extension LegacyTests {
+    @Test func `vector search is unsupported`() throws { try (VectorSearch() as any App).run() }
+}
+
+private struct VectorSearch: App {
+    @available(*, deprecated)
+    func run() throws {
+        let world = try World()
+        expectError(CBLError.unsupported) { try Extension.enableVectorSearch() }
+        var config = VectorIndexConfiguration(expression: "vector", dimensions: 3, centroids: 100)
+        config.encoding = .none
+        config.metric = .cosine
+        expectError(CBLError.unsupported) { try world.sights.createIndex(withName: "v", config: config) }
+        try world.sights.createIndex(withName: "city", config: ValueIndexConfiguration(["city"]))
+        #expect(try world.sights.indexes() == ["city"])
+        let index = try #require(try world.sights.index(withName: "city"))
+        expectError(CBLError.unsupported) { try index.beginUpdate(limit: 50) }
+    }
+}

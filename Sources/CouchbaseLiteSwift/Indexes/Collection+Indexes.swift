@@ -29,7 +29,7 @@ extension Collection: Indexable {
     /// - Throws: `invalidParameter` for a name that is not allowed, or a configuration without expressions; `invalidQuery` for an expression
     ///   that is not one.
     public func createIndex(withName name: String, config: any IndexConfiguration) throws {
-        guard let config = (config as? any EngineIndexConfiguration)?.engine else {
+        guard let config = try (config as? any EngineIndexConfiguration)?.engine() else {
             throw CBLError.make(
                 CBLError.invalidParameter,
                 "\(type(of: config)) is not a kind of index: use ValueIndexConfiguration or one of its siblings"

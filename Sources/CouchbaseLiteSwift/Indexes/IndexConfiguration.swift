@@ -6,7 +6,8 @@ public protocol IndexConfiguration {}
 
 /// An index configuration of this module.
 protocol EngineIndexConfiguration: IndexConfiguration {
-    var engine: any LoveseatCore.IndexConfiguration { get }
+    /// - Throws: `unsupported` for a kind of index that Loveseat does not have.
+    func engine() throws -> any LoveseatCore.IndexConfiguration
 }
 
 /// An index of values, which speeds up comparisons, sorting and grouping by its expressions.
@@ -22,7 +23,7 @@ public struct ValueIndexConfiguration: IndexConfiguration, EngineIndexConfigurat
         self.where = condition
     }
 
-    var engine: any LoveseatCore.IndexConfiguration {
+    func engine() -> any LoveseatCore.IndexConfiguration {
         LoveseatCore.ValueIndexConfiguration(expressions, where: self.where)
     }
 }
@@ -55,7 +56,7 @@ public struct FullTextIndexConfiguration: IndexConfiguration, EngineIndexConfigu
         self.language = language
     }
 
-    var engine: any LoveseatCore.IndexConfiguration {
+    func engine() -> any LoveseatCore.IndexConfiguration {
         LoveseatCore.FullTextIndexConfiguration(
             expressions,
             where: self.where,
@@ -81,7 +82,7 @@ public struct ArrayIndexConfiguration: IndexConfiguration, EngineIndexConfigurat
         self.expressions = expressions
     }
 
-    var engine: any LoveseatCore.IndexConfiguration {
+    func engine() -> any LoveseatCore.IndexConfiguration {
         LoveseatCore.ArrayIndexConfiguration(path: path, expressions: expressions)
     }
 }

@@ -1,25 +1,26 @@
 // Couchbase Lite's names for vector search, which Loveseat does not have, so that the compiler says what to do instead.
+import LoveseatCore
 
 /// Extensions of the database, of which Loveseat has none.
 @available(
     *,
-    unavailable,
+    deprecated,
     message:
-        "Loveseat has no vector search: keep the vectors in documents, and search them with a library for vectors"
+        "Loveseat has no vector search, and throws `unsupported`: search the vectors with another library"
 )
 public enum Extension {
     /// Enables vector search, which Loveseat does not have.
-    public static func enableVectorSearch() throws {}
+    public static func enableVectorSearch() throws { throw CBLError.noVectors }
 }
 
 /// An index of vectors, which Loveseat does not have.
 @available(
     *,
-    unavailable,
+    deprecated,
     message:
-        "Loveseat has no vector search: keep the vectors in documents, and search them with a library for vectors"
+        "Loveseat has no vector search, and throws `unsupported`: search the vectors with another library"
 )
-public struct VectorIndexConfiguration: IndexConfiguration, Sendable {
+public struct VectorIndexConfiguration: EngineIndexConfiguration, Sendable {
     /// The SQL++ expression of the vector.
     public let expression: String
     /// The number of dimensions.
@@ -45,6 +46,8 @@ public struct VectorIndexConfiguration: IndexConfiguration, Sendable {
         self.dimensions = dimensions
         self.centroids = centroids
     }
+
+    func engine() throws -> any LoveseatCore.IndexConfiguration { throw CBLError.noVectors }
 }
 
 /// How vectors are compressed.
@@ -83,11 +86,11 @@ extension QueryIndex {
     /// Begins an update of a lazy index of vectors, which Loveseat does not have.
     @available(
         *,
-        unavailable,
+        deprecated,
         message:
-            "Loveseat has no vector search: keep the vectors in documents, and search them with a library for vectors"
+            "Loveseat has no vector search, and throws `unsupported`: search the vectors with another library"
     )
-    public func beginUpdate(limit: UInt64) throws -> IndexUpdater? { nil }
+    public func beginUpdate(limit: UInt64) throws -> IndexUpdater? { throw CBLError.noVectors }
 }
 
 /// An update of an index of vectors. There is none, since Loveseat has no such index.
@@ -112,4 +115,10 @@ public enum IndexUpdater: ArrayProtocol {
 
     /// Updates the index with the vectors.
     public func finish() throws { switch self {} }
+}
+
+extension CBLError {
+    fileprivate static var noVectors: any Error {
+        make(unsupported, "Loveseat has no vector search: search the vectors with another library")
+    }
 }
