@@ -191,6 +191,25 @@ struct RefusedPushTests {
         #expect(second.pushed == (0..<5).map { "d\($0)" })
     }
 
+    @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+    func `a remote that refuses one direction ends the run when the other one is done`(
+        _ isReadOnly: Bool,
+        _ isContinuous: Bool
+    ) async throws {
+        let remote = try await PassiveSide { ($0.readOnly, $0.writeOnly) = (isReadOnly, !isReadOnly) }
+        let active = try ActiveSide()
+        let (mine, theirs) = ((0..<300).map { "mine\($0)" }, (0..<300).map { "theirs\($0)" })
+        for id in mine { try active.save(id, ["n": 1]) }
+        for id in theirs { try remote.database.defaultCollection().save(Document(id: id)) }
+        var configuration = try active.configuration(CouchDBEndpoint(url: remote.url()), .pushAndPull)
+        configuration.continuous = isContinuous
+        let pass = try await active.replicate(configuration)
+        #expect(pass.status.error?.code == .httpForbidden)
+        #expect(pass.pushed == (isReadOnly ? [] : mine.sorted()))
+        #expect(pass.pulled == (isReadOnly ? theirs.sorted() : []))
+        await remote.listener.stop()
+    }
+
     @Test(arguments: [
         (507, #"{"error":"insufficient_storage","reason":"the disk is full"}"#),
         (500, #"{"error":"unknown_error","reason":"enospc"}"#),

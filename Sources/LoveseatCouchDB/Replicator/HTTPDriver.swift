@@ -19,11 +19,24 @@ actor HTTPDriver: Replication {
     /// Why some collections are not replicated; nil if all are.
     private var omission: LoveseatError?
     private var progress = ReplicationProgress()
-    private var busy = 0
+    private var directions = Directions()
     private var work: Task<Void, any Error>?
     private var isStopping = false
     /// Why everything has to be compared anew; nil if it has not.
     private var lost: LoveseatError?
+
+    /// The push or the pull of one collection.
+    private struct Direction: Hashable {
+        let collection: CollectionName
+        let isPush: Bool
+    }
+
+    private struct Directions {
+        /// Those that have something to do.
+        var busy: Set<Direction> = []
+        /// Why the remote takes nothing, or gives nothing, once it has refused to and the session goes on in the other direction.
+        var refusal: LoveseatError?
+    }
 
     init(
         _ work: sending ReplicationRequest.Work,
@@ -115,6 +128,7 @@ actor HTTPDriver: Replication {
         farewell.cancel()
         await client.shutDown()
         if let lost, !isStopping { return lost }
+        if let refusal = directions.refusal, !isStopping, hasEndedByRefusal(result) { return refusal }
         guard case .failure(let error) = result, !(isStopping && error is CancellationError) else {
             return isStopping ? nil : omission
         }
@@ -161,15 +175,39 @@ actor HTTPDriver: Replication {
     private func replicate(_ index: Int) async throws {
         let (pulls, pushes) = (plan.pulls, plan.pushes)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            if pulls { group.addTask { try await self.pull(at: index) } }
-            if pushes { group.addTask { try await self.push(at: index) } }
+            if pulls { group.addTask { try await self.run(index, isPush: false) } }
+            if pushes { group.addTask { try await self.run(index, isPush: true) } }
             for try await _ in group {}
         }
         let lane = lanes[index]
         // Pushes the changes that resolvers made after the push had ended.
-        if pushes, !plan.isContinuous, lane.hasResolved {
+        if pushes, !plan.isContinuous, lane.hasResolved, directions.refusal == nil {
             lane.push.machine.noteChange()
             try await push(at: index)
+        }
+    }
+
+    /// Runs one direction of a collection. A remote that refuses it may still grant the other one, which goes on.
+    private func run(_ index: Int, isPush: Bool) async throws {
+        do { try await isPush ? push(at: index) : pull(at: index) } catch {
+            let failure = Self.failure(of: error)
+            guard plan.pulls, plan.pushes, failure.code == .httpForbidden else { throw error }
+            directions.refusal = directions.refusal ?? failure
+            directions.busy.remove(Direction(collection: lanes[index].name, isPush: isPush))
+            endIfRefused()
+        }
+    }
+
+    /// Ends a continuous session that the remote has refused in one direction, when there is nothing left to do in the other.
+    private func endIfRefused() {
+        if directions.refusal != nil, plan.isContinuous, directions.busy.isEmpty { work?.cancel() }
+    }
+
+    /// Whether a session that was refused in one direction has done the other one.
+    private func hasEndedByRefusal(_ result: Result<Void, any Error>) -> Bool {
+        switch result {
+        case .success: true
+        case .failure: plan.isContinuous && directions.busy.isEmpty
         }
     }
 
@@ -204,7 +242,10 @@ actor HTTPDriver: Replication {
 
     private func perform(_ report: SessionReport, _ lane: Lane, isPush: Bool) async {
         switch report {
-        case .busy(let isBusy): busy += isBusy ? 1 : -1
+        case .busy(let isBusy):
+            let direction = Direction(collection: lane.name, isPush: isPush)
+            if isBusy { directions.busy.insert(direction) } else { directions.busy.remove(direction) }
+            endIfRefused()
         case .found(_, changes: 0): return
         case .found(let count, let changes):
             progress.compared += UInt64(changes)
@@ -222,7 +263,7 @@ actor HTTPDriver: Replication {
     }
 
     private func report() {
-        hooks.report(.activity(isBusy: busy > 0 || !plan.isContinuous, progress))
+        hooks.report(.activity(isBusy: !directions.busy.isEmpty || !plan.isContinuous, progress))
     }
 
     private func resolve(_ notice: ConflictNotice, _ lane: Lane) async {
