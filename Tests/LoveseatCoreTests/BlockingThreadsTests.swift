@@ -26,7 +26,7 @@ struct BlockingThreadsTests {
         let first = block(on: threads, until: end)
         let order = Mutex<[Int]>([])
         let later = (0..<20).map { number in
-            Task.detached(executorPreference: threads) { order.withLock { $0.append(number) } }
+            Task.detached(executorPreference: threads) { @Sendable in order.withLock { $0.append(number) } }
         }
         #expect(order.withLock { $0 } == [])
         end.signal()

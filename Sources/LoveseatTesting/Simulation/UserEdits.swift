@@ -38,7 +38,7 @@ struct UserEdits: HistoryPart {
                 ledger.noteEdit(key, peer, body)
                 if worlds.contains(.namesakes) { try editNamesake(of: id, collection, at: peer, body) }
             }
-        } catch { journal.add("an edit failed: \(error)") }
+        } catch { journal.add("edit \(kind) of \(key) at peer \(peer.index) failed: \(error)") }
     }
 
     private func randomBody(for peer: SimulatedPeer) throws -> JSONText {
