@@ -73,15 +73,19 @@ package final class SharingModel: ScreenModel {
         showStates()
     }
 
-    /// Tries now to reach the devices that could not be reached.
-    package func retry() { for replicator in replicators.values { replicator.resume() } }
+    /// Tries now to reach the devices that could not be reached, also those for which trying had ended.
+    package func retry() async {
+        replicators = replicators.filter { $0.value.status.activity != .stopped }
+        for replicator in replicators.values { replicator.resume() }
+        await goOnline()
+    }
 
     // MARK: Pairing
 
     /// Shows a code that one other device can use within two minutes.
     package func showCode() async {
         await attempt {
-            isOnline = true
+            if !isOnline { await goOnline() }
             let (code, events) = try pairing.makeCode(for: try await listen())
             self.code = code
             Task { [weak self] in
@@ -110,6 +114,8 @@ package final class SharingModel: ScreenModel {
                 identity: identity
             )
             isOnline = true
+            // It was paired before, perhaps at another address.
+            replicators.removeValue(forKey: peer.fingerprint)?.stop()
             connect(to: peer)
         }
     }
@@ -123,7 +129,7 @@ package final class SharingModel: ScreenModel {
             // A connection that is open stays open until the listener stops.
             if connections.values.contains(where: { $0.identity.fingerprint == id }) {
                 await listener?.stop()
-                listener = nil
+                (listener, connections) = (nil, [:])
                 try await listen()
             }
         }

@@ -152,7 +152,7 @@ struct SharingView: View {
                         let ids = rows.map { model.devices[$0].id }
                         Task { for id in ids { await model.forget(id) } }
                     }
-                Button("Try again") { model.retry() }
+                Button("Try again") { Task { await model.retry() } }
             }
             Section("Add a device") {
                 if let code = model.code {

@@ -55,13 +55,13 @@ enum Main {
         if !isOffline { await sharing.goOnline() }
         // What arrives is shown at once; a program that reads our output asks for it with an empty line.
         let drawing = isTerminal ? Task { await draw(screen) } : nil
-        await watch { !screen.text.contains("…\n") }
+        await watch { !screen.isLoading }
         print(screen.show())
         for await line in lines() {
             let before = screen.text
             guard await screen.perform(line) else { break }
             // The screen follows the database, a moment later.
-            if !line.isEmpty { await watch { screen.text != before } }
+            if !line.isEmpty { await watch { screen.text != before && !screen.isLoading } }
             print(screen.show())
         }
         drawing?.cancel()

@@ -76,6 +76,16 @@ final class Screen {
         return lines.map { $0.map { $0.isPrintable ? String($0) : "?" }.joined() + "\n" }.joined()
     }
 
+    /// Whether something has not been read yet.
+    var isLoading: Bool {
+        switch place {
+        case .lists: lists.isLoading
+        case .list(let list): list.isLoading
+        case .item(let item, _): item.isLoading
+        case .sharing: false
+        }
+    }
+
     /// Returns the text, and remembers what its numbers mean.
     func show() -> String {
         seen = content.ids
@@ -182,7 +192,7 @@ final class Screen {
             await sharing.forget(id)
         case "online": await sharing.goOnline()
         case "offline": await sharing.goOffline()
-        case "retry": sharing.retry()
+        case "retry": await sharing.retry()
         default: return false
         }
         return true

@@ -100,7 +100,7 @@ struct SharingTests {
         try await pair(ana, with: ben)
         await watch { ana.sharing.devices.map(\.state) == [.upToDate] }
         await ana.sharing.forget(ana.sharing.devices[0].id)
-        ben.sharing.retry()
+        await ben.sharing.retry()
         await watch {
             ben.sharing.devices.first.map { $0.state.text.contains("does not know this device") } ?? false
         }

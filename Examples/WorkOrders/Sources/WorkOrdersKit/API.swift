@@ -31,7 +31,7 @@ package struct API: Sendable {
         router.add(middleware: TypedErrors())
         router.get("health") { _, _ in "ok\n" }
         router.get("metrics") { _, _ in
-            Gauge(label: "workorders_orders").record(Int(store.orders.count))
+            Gauge(label: "workorders_orders").record(Int(try await store.count()))
             return metrics.text
         }
         let api = router.group("api").add(middleware: RequireToken(token: token))

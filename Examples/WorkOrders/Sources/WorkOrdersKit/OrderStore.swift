@@ -37,7 +37,7 @@ package struct OrderStore: Sendable {
         -> [Order]
     {
         var conditions: [String] = []
-        var parameters: QueryParameters = ["limit": JSONValue(limit)]
+        var parameters: QueryParameters = ["maximum": JSONValue(limit)]
         for (name, value) in [("status", status?.rawValue), ("site", site), ("assignee", assignee)] {
             // Values are parameters; the names are ours.
             guard let value else { continue }
@@ -46,7 +46,7 @@ package struct OrderStore: Sendable {
         }
         let condition = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
         var query = try database.createQuery(
-            "SELECT meta().id, meta().revisionID, * FROM field.orders \(condition) ORDER BY priority, meta().id LIMIT $limit"
+            "SELECT meta().id, meta().revisionID, * FROM field.orders \(condition) ORDER BY priority, meta().id LIMIT $maximum"
         )
         query.parameters = parameters
         query.deadline = .seconds(5)
@@ -105,6 +105,8 @@ package struct OrderStore: Sendable {
             try transaction.delete(id: name, in: devices)
         }
     }
+
+    package func count() async throws -> UInt64 { try await database.read { try $0.count(in: orders) } }
 
     package func deviceNames() async throws -> [String] {
         try await database.read { try $0.documentIDs(in: devices) }
