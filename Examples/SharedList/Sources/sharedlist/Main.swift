@@ -1,6 +1,5 @@
 import Foundation
 import Loveseat
-import Observation
 import SharedListKit
 
 /// `sharedlist`: lists that several devices share, on a terminal.
@@ -31,7 +30,7 @@ enum Main {
         let isOffline = arguments.contains("--offline")
         arguments.removeAll { $0 == "--offline" }
         guard arguments.count < 2, arguments.first?.hasPrefix("-") != true else {
-            print(usage)
+            Swift.print(usage)
             exit(arguments.first == "--help" ? 0 : 64)
         }
         let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
@@ -55,13 +54,15 @@ enum Main {
         if !isOffline { await sharing.goOnline() }
         // What arrives is shown at once; a program that reads our output asks for it with an empty line.
         let drawing = isTerminal ? Task { await draw(screen) } : nil
-        await watch { !screen.isLoading }
+        await watch(for: .seconds(5)) { !screen.isLoading }
         print(screen.show())
         for await line in lines() {
             let before = screen.text
             guard await screen.perform(line) else { break }
             // The screen follows the database, a moment later.
-            if !line.isEmpty { await watch { screen.text != before && !screen.isLoading } }
+            if !line.isEmpty {
+                await watch(for: .milliseconds(500)) { screen.text != before && !screen.isLoading }
+            }
             print(screen.show())
         }
         drawing?.cancel()
@@ -75,23 +76,6 @@ enum Main {
             let shown = screen.text
             await watch(for: .seconds(3_600)) { screen.text != shown }
             if !Task.isCancelled { print(screen.show()) }
-        }
-    }
-
-    /// Waits until a condition on view models holds, as a view does, but not for long.
-    private static func watch(for limit: Duration = .milliseconds(500), until isTrue: @MainActor () -> Bool)
-        async
-    {
-        let deadline = ContinuousClock.now + limit
-        while ContinuousClock.now < deadline, !Task.isCancelled {
-            let (changes, change) = AsyncStream.makeStream(of: Void.self)
-            if withObservationTracking(isTrue, onChange: { change.finish() }) { return }
-            let timer = Task {
-                try? await Task.sleep(until: deadline)
-                change.finish()
-            }
-            for await _ in changes {}
-            timer.cancel()
         }
     }
 

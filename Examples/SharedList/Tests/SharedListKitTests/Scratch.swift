@@ -1,6 +1,5 @@
 import Foundation
 import Loveseat
-import Observation
 import SharedListKit
 
 /// A folder that is removed when the test ends, with the stores of several devices.
@@ -14,14 +13,5 @@ final class Scratch: Sendable {
             folder: folder.appending(path: device),
             identities: FileIdentityStore(folder: folder.appending(path: "\(device) identities"))
         )
-    }
-}
-
-/// Waits as a view does: reads, and reads again after each change.
-@MainActor func watch(until isSeen: @MainActor () -> Bool) async {
-    while !Task.isCancelled {
-        let (changes, change) = AsyncStream.makeStream(of: Void.self)
-        if withObservationTracking(isSeen, onChange: { change.finish() }) { return }
-        for await _ in changes {}
     }
 }
