@@ -6,6 +6,8 @@ package struct ListStore: Sendable {
     package let database: Database
     package let lists: Loveseat.Collection
     package let items: Loveseat.Collection
+    /// The items of a list, those that are done last. Its parameter is the list's ID.
+    let itemsOfList: Query
     /// Not shared with other devices.
     let device: Loveseat.Collection
     /// Keeps the key by which other devices know this one.
@@ -14,18 +16,18 @@ package struct ListStore: Sendable {
     /// Opens the database of a folder, or creates it. `identities`: on Apple's systems the keychain; nil for a folder beside the database.
     package static func open(folder: URL, identities: (any IdentityStore)? = nil) async throws -> ListStore {
         let database = try Database(name: "sharedlist", config: .init(directory: folder.path))
-        let store = ListStore(
+        let items = try database.createCollection(name: "items", scope: "shared")
+        try await items.createIndex(ValueIndexConfiguration(["list", "isDone", "added"]), withName: "list")
+        return ListStore(
             database: database,
             lists: try database.createCollection(name: "lists", scope: "shared"),
-            items: try database.createCollection(name: "items", scope: "shared"),
+            items: items,
+            itemsOfList: try database.createQuery(
+                "SELECT meta().id, * FROM shared.items WHERE list = $list ORDER BY isDone, added, meta().id"
+            ),
             device: try database.createCollection(name: "device"),
             identities: identities ?? FileIdentityStore(folder: folder.appending(path: "identities"))
         )
-        try await store.items.createIndex(
-            ValueIndexConfiguration(["list", "isDone", "added"]),
-            withName: "list"
-        )
-        return store
     }
 
     /// Ends sharing, and closes the database.

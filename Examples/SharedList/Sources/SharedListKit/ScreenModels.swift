@@ -5,9 +5,15 @@ import Observation
 /// What the screens have in common: the last action's problem, for people to read.
 @MainActor package protocol ScreenModel: AnyObject {
     var problem: String? { get set }
+    /// Why the screen cannot be shown as it is now.
+    var failure: String? { get }
 }
 
 extension ScreenModel {
+    package var failure: String? { nil }
+    /// What is wrong, for people to read.
+    package var trouble: String? { problem ?? failure }
+
     func attempt(_ action: () async throws -> Void) async {
         do {
             try await action()
@@ -39,7 +45,6 @@ package final class ListsModel: ScreenModel {
 
     package var rows: [Row] { live.value }
     package var isLoading: Bool { live.isLoading }
-    /// Why the lists cannot be shown.
     package var failure: String? { live.error?.messageForPeople }
 
     /// Adds a list. Returns its ID, or nil if there is a ``problem``.
@@ -89,13 +94,11 @@ package final class ListModel: ScreenModel {
     private let list: LiveDocument<SharedList>
     private let liveItems: LiveQuery<Item>
 
-    package init(_ store: ListStore, list id: String) throws {
+    package init(_ store: ListStore, list id: String) {
         self.store = store
         self.id = id
         list = LiveDocument(store.lists, id: id)
-        var query = try store.database.createQuery(
-            "SELECT meta().id, * FROM shared.items WHERE list = $list ORDER BY isDone, added, meta().id"
-        )
+        var query = store.itemsOfList
         query.parameters = ["list": .string(id)]
         liveItems = LiveQuery(query, dataKey: "items")
     }
@@ -103,7 +106,6 @@ package final class ListModel: ScreenModel {
     package var name: String { list.value?.name ?? (list.isLoading ? "" : Self.nameOfDeleted) }
     package var items: [Item] { liveItems.value }
     package var isLoading: Bool { list.isLoading || liveItems.isLoading }
-    /// Why the list cannot be shown.
     package var failure: String? { (list.error ?? liveItems.error)?.messageForPeople }
 
     package func add(_ text: String) async {
@@ -137,7 +139,6 @@ package final class ItemModel: ScreenModel {
     /// Nil if somebody has removed it.
     package var item: Item? { live.value }
     package var isLoading: Bool { live.isLoading }
-    /// Why the item cannot be shown.
     package var failure: String? { live.error?.messageForPeople }
 
     package func set(text: String) async { await change { $0.text = text } }

@@ -25,11 +25,7 @@ public struct SharedListApp: View {
                     }
                 }
         } else if let problem {
-            ContentUnavailableView(
-                "The lists cannot be opened",
-                systemImage: "exclamationmark.triangle",
-                description: Text(problem)
-            )
+            Problem(text: problem)
         } else {
             ProgressView().task {
                 do {
@@ -66,50 +62,42 @@ struct ListsView: View {
                     name = ""
                     Task { await model.add(new) }
                 }
-                Problem(text: model.problem ?? model.failure)
+                Problem(text: model.trouble)
             }
             .navigationTitle("Lists")
-            .navigationDestination(for: String.self) { ListView(store: model.store, id: $0) }
+            .navigationDestination(for: String.self) { ListView(model: ListModel(model.store, list: $0)) }
             .toolbar { NavigationLink("Share") { SharingView(model: sharing) } }
         }
     }
 }
 
 struct ListView: View {
-    let store: ListStore
-    let id: String
-    @State private var model: ListModel?
+    @State var model: ListModel
     @State private var text = ""
-    @State private var problem: String?
 
     var body: some View {
         List {
-            ForEach(model?.items ?? []) { item in
+            ForEach(model.items) { item in
                 HStack {
                     Button("Done", systemImage: item.isDone ? "checkmark.circle.fill" : "circle") {
-                        Task { await model?.toggle(item) }
+                        Task { await model.toggle(item) }
                     }
                     .labelStyle(.iconOnly).buttonStyle(.plain)
-                    NavigationLink(item.text) { ItemView(model: ItemModel(store, item: item.id)) }
+                    NavigationLink(item.text) { ItemView(model: ItemModel(model.store, item: item.id)) }
                 }
             }
             .onDelete { rows in
-                let ids = rows.compactMap { model?.items[$0].id }
-                Task { for id in ids { await model?.remove(id) } }
+                let ids = rows.map { model.items[$0].id }
+                Task { for id in ids { await model.remove(id) } }
             }
             TextField("New item", text: $text).onSubmit {
                 let new = text
                 text = ""
-                Task { await model?.add(new) }
+                Task { await model.add(new) }
             }
-            Problem(text: problem ?? model?.problem ?? model?.failure)
+            Problem(text: model.trouble)
         }
-        .navigationTitle(model?.name ?? "")
-        .task {
-            if model == nil {
-                do { model = try ListModel(store, list: id) } catch { problem = error.localizedDescription }
-            }
-        }
+        .navigationTitle(model.name)
     }
 }
 
@@ -130,7 +118,7 @@ struct ItemView: View {
                     Task { await model.set(isDone: isDone) }
                 }
             )
-            Problem(text: model.problem ?? model.failure)
+            Problem(text: model.trouble)
         }
         // Also when somebody else changes them.
         .onChange(of: model.item, initial: true) { _, item in
@@ -166,7 +154,7 @@ struct SharingView: View {
                 TextField("wss://…", text: $url)
                 Button("Use the code") { Task { await model.join(digits, url: url) } }
             }
-            Problem(text: model.problem)
+            Problem(text: model.trouble)
         }
         .navigationTitle("Share")
     }

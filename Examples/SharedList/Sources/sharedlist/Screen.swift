@@ -27,52 +27,49 @@ final class Screen {
     // MARK: Showing
 
     /// The screen as lines, and the IDs of what is numbered.
-    private var content: (lines: [String], ids: [String], problem: String?) {
+    private var content: (lines: [String], ids: [String]) {
         switch place {
         case .lists:
             let rows = lists.rows.enumerated().map {
                 "\($0 + 1)  \($1.name)  \($1.open) open, \($1.done) done"
             }
-            let empty = lists.isLoading ? "…" : "There are no lists yet: new NAME"
-            return (
-                ["LISTS"] + (rows.isEmpty ? [empty] : rows), lists.rows.map(\.id),
-                lists.problem ?? lists.failure
-            )
+            let empty = [lists.isLoading ? "…" : "There are no lists yet: new NAME"]
+            return (["LISTS"] + (rows.isEmpty ? empty : rows), lists.rows.map(\.id))
         case .list(let list):
             let rows = list.items.enumerated().map { number, item in
                 "\(number + 1)  [\(item.isDone ? "x" : " ")] \(item.text)\(item.note.isEmpty ? "" : " …")"
             }
-            let empty = list.isLoading ? "…" : "Nothing is on this list: add TEXT"
-            let title = list.name.uppercased()
-            return (
-                [title] + (rows.isEmpty ? [empty] : rows), list.items.map(\.id), list.problem ?? list.failure
-            )
+            let empty = [list.isLoading ? "…" : "Nothing is on this list: add TEXT"]
+            return ([list.name.uppercased()] + (rows.isEmpty ? empty : rows), list.items.map(\.id))
         case .item(let model, let list):
+            let title = list.name.uppercased()
             guard let item = model.item else {
-                return (
-                    [list.name, model.isLoading ? "…" : "Somebody has removed this item."], [],
-                    model.problem ?? model.failure
-                )
+                return ([title, model.isLoading ? "…" : "Somebody has removed this item."], [])
             }
             let note = item.note.split(separator: "\n").map { "   \($0)" }
-            let lines = [list.name.uppercased(), item.text, item.isDone ? "done" : "open"] + note
-            return (lines, [], model.problem ?? model.failure)
+            return ([title, item.text, item.isDone ? "done" : "open"] + note, [])
         case .sharing:
             var lines = ["SHARING", sharing.isOnline ? "online" : "offline"]
             lines += sharing.devices.enumerated().map { "\($0 + 1)  \($1.name): \($1.state.text)" }
-            if let code = sharing.code {
-                lines.append(
-                    "On the other device: join \(code.digits ?? "") \(code.urls.first?.absoluteString ?? "")"
-                )
+            if let code = sharing.code, let digits = code.digits, let url = code.urls.first {
+                lines.append("On the other device: join \(digits) \(url.absoluteString)")
             }
-            return (lines, sharing.devices.map(\.id), sharing.problem)
+            return (lines, sharing.devices.map(\.id))
+        }
+    }
+
+    private var trouble: String? {
+        switch place {
+        case .lists: lists.trouble
+        case .list(let list): list.trouble
+        case .item(let item, _): item.trouble
+        case .sharing: sharing.trouble
         }
     }
 
     /// The screen's text. What peers wrote cannot control the terminal.
     var text: String {
-        let content = content
-        let lines = content.lines + [remark, content.problem.map { "! \($0)" }].compactMap(\.self)
+        let lines = content.lines + [remark, trouble.map { "! \($0)" }].compactMap(\.self)
         return lines.map { $0.map { $0.isPrintable ? String($0) : "?" }.joined() + "\n" }.joined()
     }
 
@@ -117,14 +114,9 @@ final class Screen {
         case "share": if case .sharing = place {} else { places.append(.sharing) }
         case "help": remark = "\(help) · \(Self.general)"
         default:
-            let isKnown =
-                switch place {
-                case .lists: await perform(command, rest, on: lists)
-                case .list(let list): await perform(command, rest, on: list)
-                case .item(let item, _): await perform(command, rest, on: item)
-                case .sharing: await perform(command, rest, on: sharing)
-                }
-            if !isKnown { remark = "“\(line)” does not work here: \(help) · \(Self.general)" }
+            if await !perform(command, rest) {
+                remark = "“\(line)” does not work here: \(help) · \(Self.general)"
+            }
         }
         return true
     }
@@ -134,65 +126,46 @@ final class Screen {
         return seen[number - 1]
     }
 
-    private func open(list id: String) {
-        do { places.append(.list(try ListModel(lists.store, list: id))) } catch { remark = "! \(error)" }
-    }
-
-    private func perform(_ command: String, _ rest: String, on lists: ListsModel) async -> Bool {
-        switch command {
-        case "new" where !rest.isEmpty: if let id = await lists.add(rest) { open(list: id) }
-        case "remove":
-            guard let id = id(rest) else { return false }
-            await lists.remove(id)
-        default:
-            guard let id = id(command) else { return false }
-            open(list: id)
-        }
-        return true
-    }
-
-    private func perform(_ command: String, _ rest: String, on list: ListModel) async -> Bool {
-        switch command {
-        case "add" where !rest.isEmpty: await list.add(rest)
-        case "rename" where !rest.isEmpty: await list.rename(rest)
-        case "done":
-            guard let id = id(rest), let item = list.items.first(where: { $0.id == id }) else { return false }
+    /// Carries out a command of this screen. Returns false if there is none.
+    private func perform(_ command: String, _ rest: String) async -> Bool {
+        // A number that opens something is a command by itself.
+        let (opened, meant) = (id(command), id(rest))
+        switch (place, command) {
+        case (.lists, "new") where !rest.isEmpty:
+            if let id = await lists.add(rest) { places.append(.list(ListModel(lists.store, list: id))) }
+        case (.lists, "remove"):
+            guard let meant else { return false }
+            await lists.remove(meant)
+        case (.lists, _):
+            guard let opened else { return false }
+            places.append(.list(ListModel(lists.store, list: opened)))
+        case (.list(let list), "add") where !rest.isEmpty: await list.add(rest)
+        case (.list(let list), "rename") where !rest.isEmpty: await list.rename(rest)
+        case (.list(let list), "done"):
+            guard let item = list.items.first(where: { $0.id == meant }) else { return false }
             await list.toggle(item)
-        case "remove":
-            guard let id = id(rest) else { return false }
-            await list.remove(id)
-        default:
-            guard let id = id(command) else { return false }
-            places.append(.item(ItemModel(list.store, item: id), in: list))
-        }
-        return true
-    }
-
-    private func perform(_ command: String, _ rest: String, on model: ItemModel) async -> Bool {
-        switch command {
-        case "text" where !rest.isEmpty: await model.set(text: rest)
-        case "note": await model.set(note: rest)
-        case "done": await model.set(isDone: !(model.item?.isDone ?? false))
-        case "remove":
-            await model.remove()
+        case (.list(let list), "remove"):
+            guard let meant else { return false }
+            await list.remove(meant)
+        case (.list(let list), _):
+            guard let opened else { return false }
+            places.append(.item(ItemModel(list.store, item: opened), in: list))
+        case (.item(let item, _), "text") where !rest.isEmpty: await item.set(text: rest)
+        case (.item(let item, _), "note"): await item.set(note: rest)
+        case (.item(let item, _), "done"): await item.set(isDone: item.item?.isDone != true)
+        case (.item(let item, _), "remove"):
+            await item.remove()
             places.removeLast()
-        default: return false
-        }
-        return true
-    }
-
-    private func perform(_ command: String, _ rest: String, on sharing: SharingModel) async -> Bool {
-        switch command {
-        case "code": await sharing.showCode()
-        case "join" where !rest.isEmpty:
+        case (.sharing, "code"): await sharing.showCode()
+        case (.sharing, "join") where !rest.isEmpty:
             let words = rest.split(separator: " ").map(String.init)
             await sharing.join(words[0], url: words.count > 1 ? words[1] : nil)
-        case "forget":
-            guard let id = id(rest) else { return false }
-            await sharing.forget(id)
-        case "online": await sharing.goOnline()
-        case "offline": await sharing.goOffline()
-        case "retry": await sharing.retry()
+        case (.sharing, "forget"):
+            guard let meant else { return false }
+            await sharing.forget(meant)
+        case (.sharing, "online"): await sharing.goOnline()
+        case (.sharing, "offline"): await sharing.goOffline()
+        case (.sharing, "retry"): await sharing.retry()
         default: return false
         }
         return true

@@ -14,7 +14,7 @@ struct ScreenModelTests {
         #expect(lists.rows == [])
         let food = try #require(await lists.add("food"))
         await lists.add("Books")
-        let list = try ListModel(lists.store, list: food)
+        let list = ListModel(lists.store, list: food)
         await list.add("milk")
         await list.add("bread")
         await watch { list.items.map(\.text) == ["milk", "bread"] && list.name == "food" }
@@ -28,7 +28,7 @@ struct ScreenModelTests {
         async throws
     {
         let lists = ListsModel(try await scratch.store("phone"))
-        let list = try ListModel(lists.store, list: try #require(await lists.add("food")))
+        let list = ListModel(lists.store, list: try #require(await lists.add("food")))
         for text in ["milk", "bread", "tea"] { await list.add(text) }
         await watch { list.items.count == 3 }
         await list.toggle(list.items[0])
@@ -64,7 +64,7 @@ struct ScreenModelTests {
 
     @Test func `what fails is shown to the person until something works`() async throws {
         let lists = ListsModel(try await scratch.store("phone"))
-        let list = try ListModel(lists.store, list: "missing")
+        let list = ListModel(lists.store, list: "missing")
         await list.rename("food")
         #expect(list.problem?.contains("missing") == true)
         await list.add("milk")

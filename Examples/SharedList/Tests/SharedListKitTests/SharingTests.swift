@@ -63,7 +63,7 @@ struct SharingTests {
         await ana.sharing.goOffline()
         await ben.sharing.goOffline()
 
-        let (anas, bens) = (try ListModel(ana.store, list: food), try ListModel(ben.store, list: food))
+        let (anas, bens) = (ListModel(ana.store, list: food), ListModel(ben.store, list: food))
         await ItemModel(ana.store, item: "milk").set(text: "oat milk")
         await ItemModel(ben.store, item: "milk").set(text: "soy milk")
         await ItemModel(ana.store, item: "bread").set(note: "dark")
