@@ -35,6 +35,7 @@ package final class SharingModel: ScreenModel {
     private let networkInterface: String?
     private let pairing: ListenerPairingAuthenticator
     private var listener: URLEndpointListener?
+    private var starting: Task<URLEndpointListener, any Error>?
     private var replicators: [String: Replicator] = [:]
     /// The devices that are connected to the listener, by the numbers of their connections.
     private var connections: [Int: ListenerPeer] = [:]
@@ -156,6 +157,14 @@ package final class SharingModel: ScreenModel {
     @discardableResult
     private func listen() async throws -> URLEndpointListener {
         if let listener, listener.port != nil { return listener }
+        // Two calls at once start one listener.
+        let task = starting ?? Task { try await startListener() }
+        starting = task
+        defer { starting = nil }
+        return try await task.value
+    }
+
+    private func startListener() async throws -> URLEndpointListener {
         var settings = try store.device.document(id: "this", as: DeviceSettings.self) ?? DeviceSettings()
         var configuration = URLEndpointListenerConfiguration(collections: [store.lists, store.items])
         configuration.tlsIdentity = identity
