@@ -25,6 +25,11 @@ struct PurgeWorld: HistoryWorld {
                 let delay = dice.untidy.pick([0, 100, 2_000])
                 later(delay, "an edit") {
                     trace("\(peer.index) makes \(key) anew")
+                    // A compaction may have removed the contents in the meantime.
+                    for reference in BlobReference.all(in: body) {
+                        guard let content = ledger.blobContents[reference.digest] else { continue }
+                        _ = try edits.blob(content, at: peer)
+                    }
                     try edits.save(id, collection, at: peer, body)
                 }
             }
