@@ -101,3 +101,31 @@ private struct VectorSearch: App {
         expectError(CBLError.unsupported) { try index.beginUpdate(limit: 50) }
     }
 }
+
+extension LegacyTests {
+    @Test func `a database with a key is refused rather than stored as it is`() throws {
+        try (Encryption() as any App).run()
+    }
+}
+
+private struct Encryption: App {
+    @available(*, deprecated)
+    func run() throws {
+        let world = try World()
+        var config = world.config
+        #expect(config.encryptionKey == nil)
+        config.encryptionKey = EncryptionKey.password("secret")
+        let copy = DatabaseConfiguration(config: config)
+        #expect(copy.encryptionKey != nil)
+        expectError(CBLError.unsupportedEncryption) { try Database(name: "secret", config: copy) }
+        expectError(CBLError.unsupportedEncryption) {
+            let path = try #require(world.database.path)
+            try Database.copy(fromPath: path, toDatabase: "secret", withConfig: copy)
+        }
+        #expect(!Database.exists(withName: "secret", inDirectory: config.directory))
+        expectError(CBLError.unsupportedEncryption) {
+            try world.database.changeEncryptionKey(EncryptionKey.key(Data([1])))
+        }
+        try world.database.changeEncryptionKey(nil)
+    }
+}

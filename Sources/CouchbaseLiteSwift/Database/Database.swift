@@ -52,12 +52,12 @@ public final class Database: Sendable {
     /// Opens a database, and creates it if it does not exist.
     ///
     /// - Throws: `invalidParameter` for a name that is not allowed, `busy` if another process has the database open,
-    ///   `unreadableDatabase` if the files are not those of a database, `cantUpgradeDatabase` for a folder that Couchbase Lite made.
+    ///   `unsupportedEncryption` for a configuration with a key, `unreadableDatabase` if the files are not those of a database, `cantUpgradeDatabase` for a folder that Couchbase Lite made.
     public init(name: String, config: DatabaseConfiguration = DatabaseConfiguration()) throws {
         self.name = name
         self.config = config
         try Self.refuseForeign(name, config)
-        engine = try CBLError.converting { try EngineDatabase(name: name, config: config.engine) }
+        engine = try CBLError.converting { try EngineDatabase(name: name, config: config.engine()) }
         folder = engine.path ?? ""
     }
 
@@ -76,7 +76,7 @@ public final class Database: Sendable {
     private static func folder(_ name: String, _ directory: String?) throws -> DatabaseFolder {
         var config = DatabaseConfiguration()
         if let directory { config.directory = directory }
-        return try CBLError.converting { try DatabaseFolder(name: name, config.engine) }
+        return try CBLError.converting { try DatabaseFolder(name: name, config.engine()) }
     }
 
     /// The path of the database's folder, with a slash at its end; nil after the database was closed.
@@ -128,7 +128,7 @@ public final class Database: Sendable {
         try CBLError.converting {
             // A path of this module ends with a slash.
             let folder = path.utf8.last == UInt8(ascii: "/") ? String(path.dropLast()) : path
-            try EngineDatabase.copy(fromPath: folder, toDatabase: name, withConfig: config.engine)
+            try EngineDatabase.copy(fromPath: folder, toDatabase: name, withConfig: config.engine())
         }
     }
 
@@ -141,14 +141,19 @@ public final class Database: Sendable {
         try CBLError.converting { try engine.performMaintenance(type: type.engine) }
     }
 
-    /// Encrypts the files, which Loveseat does not do.
+    /// Encrypts the files, which Loveseat does not do. Nil, for files that are not encrypted, does nothing.
+    ///
+    /// - Throws: `unsupportedEncryption` for a key; `notOpen`.
     @available(
         *,
-        unavailable,
+        deprecated,
         message:
-            "Loveseat does not encrypt its files: use the platform's file protection or an encrypted disk"
+            "Loveseat does not encrypt its files, and throws `unsupportedEncryption` for a key: use an encrypted disk"
     )
-    public func changeEncryptionKey(_ key: EncryptionKey?) throws {}
+    public func changeEncryptionKey(_ key: EncryptionKey?) throws {
+        _ = try CBLError.converting { try engine.opened }
+        try key?.refuse()
+    }
 
     // MARK: Transactions
 

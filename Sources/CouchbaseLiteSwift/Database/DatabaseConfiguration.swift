@@ -12,6 +12,7 @@ public struct DatabaseConfiguration: Sendable {
     public var directory: String
     /// Whether a save reaches the disk before it returns. The default is false: the last saves may be lost when the power fails.
     public var fullSync: Bool
+    private var key: EncryptionKey?
 
     /// Creates a configuration with the defaults.
     public init() { self.init(config: nil) }
@@ -20,24 +21,27 @@ public struct DatabaseConfiguration: Sendable {
     public init(config: DatabaseConfiguration?) {
         directory = config?.directory ?? Self.defaultDirectory
         fullSync = config?.fullSync ?? Self.defaultFullSync
+        key = config?.key
     }
 
-    /// The key with which files are encrypted, which Loveseat does not do.
+    /// The key with which files are encrypted, which Loveseat does not do: a database with a key cannot be opened. The default is nil.
     @available(
         *,
-        unavailable,
+        deprecated,
         message:
-            "Loveseat does not encrypt its files: use the platform's file protection or an encrypted disk"
+            "Loveseat does not encrypt its files, and throws `unsupportedEncryption` for a key: use an encrypted disk"
     )
     public var encryptionKey: EncryptionKey? {
-        get { nil }
-        set {}
+        get { key }
+        set { key = newValue }
     }
 
     /// How the names of databases' folders end.
     static let folderExtension = "cblite2"
 
-    var engine: LoveseatCore.DatabaseConfiguration {
+    /// - Throws: `unsupportedEncryption` if there is a key.
+    func engine() throws -> LoveseatCore.DatabaseConfiguration {
+        try key?.refuse()
         var engine = LoveseatCore.DatabaseConfiguration(
             directory: directory,
             fullSync: fullSync,
@@ -53,17 +57,20 @@ public struct DatabaseConfiguration: Sendable {
     }
 }
 
-/// A key with which files would be encrypted.
-@available(
-    *,
-    unavailable,
-    message: "Loveseat does not encrypt its files: use the platform's file protection or an encrypted disk"
-)
-public struct EncryptionKey {
+/// A key with which files would be encrypted, for ``DatabaseConfiguration/encryptionKey``.
+public struct EncryptionKey: Sendable {
     /// A key of bytes.
     public static func key(_ key: Data) -> EncryptionKey { EncryptionKey() }
     /// A key that is made from a password.
     public static func password(_ password: String) -> EncryptionKey { EncryptionKey() }
+
+    /// - Throws: `unsupportedEncryption`.
+    func refuse() throws {
+        throw CBLError.make(
+            CBLError.unsupportedEncryption,
+            "Loveseat does not encrypt its files: open the database without a key, and use an encrypted disk"
+        )
+    }
 }
 
 /// The behaviour of a save or delete if the document was changed since it was read.
