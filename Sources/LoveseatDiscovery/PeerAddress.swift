@@ -46,7 +46,7 @@ extension DiscoveredPeer {
     ///
     /// It waits for at most 5 seconds, or as long as `timeout` says.
     ///
-    /// - Throws: ``LoveseatError``: `timeout` if the peer does not answer; `CancellationError`.
+    /// - Throws: `LoveseatError`: `timeout` if the peer does not answer; `CancellationError`.
     public func resolve(timeout: Duration = .seconds(5)) async throws -> [PeerAddress] {
         try await Resolver(origin: origin).addresses(of: found.services, timeout: timeout, name: name)
             .filter { $0.port >= Resolver.firstOrdinaryPort }

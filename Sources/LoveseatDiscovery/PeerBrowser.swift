@@ -30,7 +30,7 @@ public struct PeerBrowser: AsyncSequence, Sendable {
     ///   - subtype: Only services that are advertised with this subtype; nil for all.
     ///   - method: The implementation to use.
     ///   - interfaces: The names of the only interfaces to search on, which ``DiscoveryMethod/multicast`` honours; nil for all.
-    /// - Throws: ``LoveseatError``: `invalidParameter` if the type or subtype is not valid.
+    /// - Throws: `LoveseatError`: `invalidParameter` if the type or subtype is not valid.
     public init(
         type: String = "_loveseat._tcp",
         subtype: String? = nil,

@@ -32,7 +32,7 @@ public struct ServiceEndpoint: BLIPEndpoint {
     /// Asks whether to trust a peer for which nothing is pinned, and remembers its certificate. Nil, the default, means that such a peer is
     /// not connected to.
     public var trustOnFirstUse: TrustOnFirstUse?
-    /// Whether to connect with ``ReplicatorConfiguration/acceptOnlySelfSignedServerCertificate``, which accepts the certificate of anybody
+    /// Whether to connect with `ReplicatorConfiguration.acceptOnlySelfSignedServerCertificate`, which accepts the certificate of anybody
     /// who takes the peer's name. The default is false.
     public var allowsUnpinned = false
     /// Whether to connect without TLS to a peer that does not offer it, unless a certificate is pinned or ``trustOnFirstUse`` is set. The

@@ -15,7 +15,7 @@ import LoveseatNetwork
 /// ```
 ///
 /// An impostor that takes the peer's name before the first connection is trusted instead of it, unless somebody compares the fingerprints.
-/// ``KnownPeer``s are kept in the database. A known peer that shows another certificate is refused with `tlsCertUntrusted`, without a
+/// The peers are kept in the database. A known peer that shows another certificate is refused with `tlsCertUntrusted`, without a
 /// question, until `Database.removeKnownPeer(fingerprint:)` is called.
 public final class TrustOnFirstUse: Sendable {
     private let database: Database

@@ -14,7 +14,7 @@ public final class LossyLink: Sendable {
     private let made = Atomic(0)
 
     /// `lifetime`: the messages that a connection carries before it breaks, from both sides together. `cutsPieces`: whether
-    /// bytes arrive in other pieces than they were sent in, as with ``ProtocolType/byteStream``.
+    /// bytes arrive in other pieces than they were sent in, as with `ProtocolType.byteStream`.
     public init(seed: UInt64, lifetime: ClosedRange<Int>, cutsPieces: Bool = false) {
         generator = Mutex(SeededGenerator(seed: seed))
         self.lifetime = lifetime

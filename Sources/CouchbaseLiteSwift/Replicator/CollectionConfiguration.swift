@@ -16,7 +16,7 @@ public struct CollectionConfiguration {
     public var pushFilter: ReplicationFilter?
     /// Decides which revisions of the peer are stored. Nil, the default, means all.
     ///
-    /// For a document that the peer takes away, it is called with ``DocumentFlags/accessRemoved``. If it returns false, the document stays.
+    /// For a document that the peer takes away, it is called with `DocumentFlags.accessRemoved`. If it returns false, the document stays.
     public var pullFilter: ReplicationFilter?
     /// The channels of Sync Gateway to pull from. Nil, the default, or an empty list means all that the user may see. Other peers have no
     /// channels.

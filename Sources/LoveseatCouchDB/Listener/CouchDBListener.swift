@@ -14,7 +14,7 @@ import NIOCore
 
 /// Serves collections of a database over CouchDB's HTTP protocol, to CouchDB, PouchDB, TouchDB, Couchbase Lite 1.x and any HTTP client.
 ///
-/// It has a port of its own, or shares that of a ``URLEndpointListener``: see ``URLEndpointListenerConfiguration/sharesPortWith``.
+/// It has a port of its own, or shares that of a `URLEndpointListener`: see `URLEndpointListenerConfiguration.sharesPortWith`.
 ///
 /// A started listener is kept alive by its database until it is stopped, and stops when the database closes. It can be started again. It
 /// is safe to use from any thread.
@@ -56,7 +56,7 @@ public final class CouchDBListener: Sendable {
     /// Starts to accept connections. Does nothing if the listener is running, or if the task is cancelled while it waits for the end of
     /// ``stop()``.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` for a setting that cannot work; `crypto` for an identity that cannot be used or
+    /// - Throws: `LoveseatError`: `invalidParameter` for a setting that cannot work; `crypto` for an identity that cannot be used or
     ///   stored; `EADDRINUSE` of the `posix` domain if the port is in use; `unknownHost` for an interface that does not exist; `notOpen`.
     public func start() async throws(LoveseatError) {
         do {

@@ -20,16 +20,16 @@ public struct CouchDBListenerConfiguration: Sendable {
     public var networkInterface: String?
     /// Whether connections are not encrypted. The default is false. Use it for tests, and behind a proxy that terminates TLS.
     public var disableTLS = false
-    /// The listener's key and certificate. Nil, the default, means ``TLSIdentity/anonymousIdentity(in:)``.
+    /// The listener's key and certificate. Nil, the default, means `TLSIdentity.anonymousIdentity(in:)`.
     public var tlsIdentity: TLSIdentity?
-    /// The store that keeps the anonymous identity. Nil, the default, means ``TLSIdentity/standardStore``.
+    /// The store that keeps the anonymous identity. Nil, the default, means `TLSIdentity.standardStore`.
     public var identityStore: (any IdentityStore)?
     /// The oldest version of TLS that clients may use. The default is TLS 1.2. Couchbase Lite 1.x reads `_changes` with TLS 1.0 only.
     public var minimumTLSVersion = ListenerTLSVersion.tlsv12
     /// Decides which clients may connect. Nil, the default, lets everybody connect.
     ///
     /// With TLS, clients send passwords with Basic or log in to a session. Without TLS, an authenticator that was created with
-    /// ``ListenerPasswordAuthenticator/init(realm:secret:)`` offers Digest, too.
+    /// `ListenerPasswordAuthenticator(realm:secret:)` offers Digest, too.
     public var authenticator: (any ListenerAuthenticator)?
     /// Whether clients may send passwords without encryption, with Basic and to log in to a session. The default is true. If it is false,
     /// a listener without TLS accepts Digest only. It has no effect with TLS.
@@ -42,7 +42,7 @@ public struct CouchDBListenerConfiguration: Sendable {
     ///
     /// The attachments of the document are under `_attachments`, by their names. For a document with attachments the filter is called twice:
     /// before their content is received, with what the client says of it, and again with the true lengths. An attachment of which the
-    /// client tells no `length` can only be limited by refusing it: see <doc:Listening>. An error with a code of `10_000 + status` is
+    /// client tells no `length` can only be limited by refusing it: see the article "Listening". An error with a code of `10_000 + status` is
     /// sent as that HTTP status, any other as 403 `forbidden`.
     public var incomingFilter: IncomingFilter?
     /// Whether clients may only read, and save their checkpoints. The default is false.

@@ -15,7 +15,7 @@ import LoveseatStorage
 /// ```
 ///
 /// A collection that is replicated alone, and the default collection, are replicated with the database of the URL; any other collection
-/// with the database that ``CollectionConfiguration/remoteDatabase`` names on the same server, or else with `database.scope.collection`.
+/// with the database that `CollectionConfiguration.remoteDatabase` names on the same server, or else with `database.scope.collection`.
 /// CouchDB has no database of such a name: if several collections are replicated, the replicator replicates those that it can, and then
 /// stops with an error that names the others. User names and passwords belong in an authenticator, not in the URL.
 public struct CouchDBEndpoint: PeerEndpoint {

@@ -24,7 +24,7 @@ public struct ServiceText: Hashable, Sendable {
 
     /// Creates a record. Of entries with the same key, the first counts.
     ///
-    /// - Throws: ``LoveseatError``: `invalidParameter` for a key that is empty, is not printable ASCII or contains `=`, an entry of more than
+    /// - Throws: `LoveseatError`: `invalidParameter` for a key that is empty, is not printable ASCII or contains `=`, an entry of more than
     ///   255 bytes with its key, or a record of more than ``maximumSize`` bytes.
     public init(_ entries: [Entry] = []) throws(LoveseatError) {
         for entry in entries {

@@ -79,6 +79,6 @@ public struct Simulation: Sendable {
 
     /// Runs the history.
     ///
-    /// - Throws: ``LoveseatError`` if a database of the simulation itself fails.
+    /// - Throws: `LoveseatError` if a database of the simulation itself fails.
     public func run() throws -> Report { try SimulationRun(self).run() }
 }

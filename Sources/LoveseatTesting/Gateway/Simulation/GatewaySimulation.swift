@@ -42,6 +42,6 @@ public struct GatewaySimulation: Sendable {
 
     /// Runs the history.
     ///
-    /// - Throws: ``LoveseatError`` if a client's database fails.
+    /// - Throws: `LoveseatError` if a client's database fails.
     public func run() throws -> Report { try GatewaySimulationRun(self).run() }
 }

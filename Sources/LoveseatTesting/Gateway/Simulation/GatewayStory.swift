@@ -18,7 +18,7 @@ package final class GatewayStory {
     /// The errors of sessions, in words.
     package private(set) var failures: [String] = []
 
-    /// - Throws: ``LoveseatError`` if a client's database fails.
+    /// - Throws: `LoveseatError` if a client's database fails.
     package init(clients count: Int, allowsConflicts: Bool = false) throws {
         runtime = SimulatedRuntime(clock, seed: 44)
         twin = GatewayTwin(seed: 44)
