@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Compiles the documentation and type-checks every Swift example in README.md, the articles and the doc comments, against the
+# Makes the site of the documentation, and type-checks every Swift example in README.md, the articles and the doc comments, against the
 # modules of the last release build. Fails on any warning of DocC, such as a link to a symbol that does not exist.
 # Build after editing comments: the modules refer to the lines of their sources. A first argument names a folder that keeps the
-# built documentation.
+# site (scripts/site.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -37,7 +37,7 @@ for context in Context CouchbaseLiteContext; do
     swiftc -emit-module -module-name $context -parse-as-library -swift-version 6 "${flags[@]}" \
         -o "$work/$context.swiftmodule" scripts/docs/$context.swift
 done
-for file in README.md Sources/Loveseat/Loveseat.docc/*.md $(grep -rl '/// ```swift' Sources --include='*.swift'); do
+for file in README.md Sources/*/*.docc/*.md $(grep -rl '/// ```swift' Sources --include='*.swift'); do
     # Both have types of the same names.
     case $file in
         Sources/CouchbaseLiteSwift/*) modules=(CouchbaseLiteContext CouchbaseLiteSwift) ;;
@@ -52,12 +52,5 @@ for file in README.md Sources/Loveseat/Loveseat.docc/*.md $(grep -rl '/// ```swi
         "$work/Examples.swift" || { echo "in the examples of $file" >&2; status=1; }
 done
 
-mkdir "$work/symbols"
-swift-symbolgraph-extract -module-name Loveseat "${flags[@]}" -target "$(swiftc -print-target-info \
-    | sed -n 's/.*"triple": "\(.*\)",/\1/p' | head -1)" -minimum-access-level public \
-    -experimental-allowed-reexported-modules=LoveseatCore,LoveseatModel,LoveseatIdentity,LoveseatNetwork \
-    -skip-synthesized-members -skip-inherited-docs -output-dir "$work/symbols"
-docc convert Sources/Loveseat/Loveseat.docc --additional-symbol-graph-dir "$work/symbols" \
-    --fallback-display-name Loveseat --fallback-bundle-identifier loveseat --warnings-as-errors \
-    --output-dir "${1:-$work/Loveseat.doccarchive}" || status=1
+scripts/site.sh "${1:-$work/site}" || status=1
 exit $status

@@ -13,7 +13,7 @@ shopt -s globstar
 found=$(
     {
         grep -nE '^ *//|"' Sources/**/*.swift Examples/*/Sources/**/*.swift
-        grep -n '' ./*.md docs/**/*.md .github/*.md Sources/Loveseat/Loveseat.docc/*.md Fuzzing/README.md Benchmarks/README.md Examples/*/README.md
+        grep -n '' ./*.md docs/**/*.md .github/*.md Sources/*/*.docc/*.md Fuzzing/README.md Benchmarks/README.md Examples/*/README.md
     } | grep -E "\\b(is|are) no |\\bWho(ever)? |of the app's|\\bof (ours|theirs)\\b" \
         | grep -vE "[Tt]here (is|are) no |(is|are) no (longer|more than) " || true
     grep -nE '^[^"]*//.*[.:] (What|Who|Whoever) |//+ (What|Who|Whoever) ' Sources/**/*.swift || true

@@ -24,7 +24,7 @@ if [ ! -e .build/release-root.tar ]; then
     . /etc/os-release
     mirror=$(apt-get indextargets --format '$(REPO_URI)' "Codename: $VERSION_CODENAME" 'Created-By: Packages' | head -n 1)
     mkdir -p .build
-    mmdebstrap --variant=minbase "$VERSION_CODENAME" "$work/root.tar" "$mirror"
+    mmdebstrap --variant=minbase --dpkgopt=force-unsafe-io "$VERSION_CODENAME" "$work/root.tar" "$mirror"
     mv "$work/root.tar" .build/release-root.tar
 fi
 # A mount namespace of its own: what is mounted in the root is gone at the end.
