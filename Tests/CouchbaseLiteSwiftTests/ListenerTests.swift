@@ -72,6 +72,20 @@ import Testing
         token.remove()
     }
 
+    @Test func `a deleted document expires, which is its second change`() async throws {
+        let heard = Heard<String>()
+        let document = MutableDocument(id: "tower")
+        try sights.save(document: document)
+        let token = sights.addDocumentChangeListener(id: "tower", queue: heard.queue) {
+            heard.add($0.documentID)
+        }
+        try sights.delete(document: document)
+        try sights.setDocumentExpiration(id: "tower", expiration: Date(timeIntervalSinceNow: 0.05))
+        try await eventually { heard.all.count == 2 }
+        token.remove()
+        expectError(CBLError.notFound) { try sights.purge(id: "tower") }
+    }
+
     @Test func `listeners do not keep a database open`() throws {
         let heard = Heard<[String]>()
         func open() throws {
