@@ -104,6 +104,29 @@ struct IdentityTests {
         #expect(try TLSIdentity.labels(in: store) == ["ours"])
     }
 
+    @Test func `a certificate names its owner by every attribute`() throws {
+        let identity = try make(
+            "ours",
+            [
+                certAttrGivenName: "Ana", certAttrSurname: "Hansen", certAttrPseudonym: "ana7",
+                certAttrPostalAddress: "Sofa Street 1", certAttrPostalCode: "0150", certAttrLocality: "Oslo",
+                certAttrRegisteredID: "1.3.6.1.4.1.32473, 2.999.3",
+            ]
+        )
+        try write(identity.certs[0].pem, "cert.pem")
+        let text = try openssl("x509", "-in", "cert.pem", "-noout", "-text")
+        for part in [
+            "GN = Ana", "SN = Hansen", "pseudonym = ana7", "postalAddress = Sofa Street 1",
+            "postalCode = 0150",
+            "L = Oslo", "Registered ID:1.3.6.1.4.1.32473", "Registered ID:2.999.3",
+        ] { #expect(text.contains(part), "\(part)") }
+    }
+
+    @Test(arguments: ["1", "1.40", "3.1", "1..2", "1.2.x", "1.-2", "4294967296.1"])
+    func `what is not an object identifier is not a registered ID`(text: String) {
+        #expect(code { _ = try make("x", [certAttrRegisteredID: "2.5,\(text)"]) }?.code == .invalidParameter)
+    }
+
     @Test func `OpenSSL reads what is made: names, usage and a year's validity`() throws {
         let expiration = Date().addingTimeInterval(TLSIdentityTestPeriods.year)
         let identity = try make(
