@@ -53,6 +53,40 @@ extension LegacyTests {
     }
 }
 
+extension LegacyTests {
+    @Test func `listeners, identities and settings have their older spellings`() throws {
+        try (LegacySettings() as any App).run()
+    }
+}
+
+private struct LegacySettings: App {
+    @available(*, deprecated)
+    func run() throws {
+        let database = try World().database
+        let messages = MessageEndpointListenerConfiguration(database: database, protocolType: .byteStream)
+        #expect(messages.database === database)
+        #expect(messages.collections == [try database.defaultCollection()])
+        let listener = MessageEndpointListener(config: messages)
+        listener.removeChangeListener(withToken: listener.addChangeListener { _ in })
+        #expect(URLEndpointListenerConfiguration(database: database).database === database)
+        var config = DatabaseConfiguration()
+        config.mmapEnabled = false
+        #expect(config.mmapEnabled == DatabaseConfiguration.defaultMmapEnabled)
+        #expect(ReplicatorConfiguration.defaultMaxAttemptWaitTime == 300)
+        #expect(!LogFileConfiguration.defaultUsePlaintext)
+        #expect(LogFileConfiguration.defaultMaxRotateCount == 1)
+        #expect(LogFileConfiguration.defaultMaxSize == 524_288)
+        let label = "test-\(UUID().uuidString)"
+        defer { try? TLSIdentity.deleteIdentity(withLabel: label) }
+        let identity = try TLSIdentity.createIdentity(
+            forServer: true,
+            attributes: [certAttrCommonName: "Ana", certAttrSurname: "Hansen"],
+            label: label
+        )
+        #expect(identity.certs.count == 1)
+    }
+}
+
 private struct LegacyQueries: App {
     @available(*, deprecated)
     func run() throws {

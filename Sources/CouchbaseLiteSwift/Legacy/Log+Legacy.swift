@@ -93,14 +93,21 @@ public final class FileLogger: Sendable {
 
 /// The files to which log messages are written; use ``FileLogSink`` instead.
 public final class LogFileConfiguration {
+    /// The default of ``usePlainText``, false.
+    public static let defaultUsePlaintext = FileLogSink.defaultUsePlaintext
+    /// The default of ``maxRotateCount``, 1.
+    public static let defaultMaxRotateCount = FileLogSink.defaultMaxKeptFiles - 1
+    /// The default of ``maxSize``, 524,288 bytes.
+    public static let defaultMaxSize = FileLogSink.defaultMaxFileSize
+
     /// The path of the folder.
     public let directory: String
     /// Whether files are text; they are in any case.
-    public var usePlainText = FileLogSink.defaultUsePlaintext
+    public var usePlainText = defaultUsePlaintext
     /// The number of full files of each level that are kept. The default is 1.
-    public var maxRotateCount = FileLogSink.defaultMaxKeptFiles - 1
+    public var maxRotateCount = defaultMaxRotateCount
     /// The number of bytes from which a file is full.
-    public var maxSize = FileLogSink.defaultMaxFileSize
+    public var maxSize = defaultMaxSize
 
     /// Creates a configuration for files in a folder.
     public init(directory: String) { self.directory = directory }

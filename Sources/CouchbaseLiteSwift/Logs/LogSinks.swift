@@ -105,7 +105,8 @@ public struct FileLogSink: Sendable {
     public let level: LogLevel
     /// The path of the folder. It is created if it does not exist.
     public let directory: String
-    /// Whether an app asked for text. Files are text in any case.
+    /// Whether the app asked for text. It has no effect: the files are always text, because Loveseat has no binary form of logs. Tools that read
+    /// Couchbase Lite's binary logs cannot read them; any editor can.
     public let usePlaintext: Bool
     /// The number of files of each level that are kept, with the one that is written.
     public let maxKeptFiles: Int

@@ -28,8 +28,8 @@ public protocol ConflictResolverProtocol {
 
 /// The resolver that comes with Loveseat.
 public final class ConflictResolver {
-    /// The default resolver: a deletion wins, then the version that was edited more often, then the greater revision ID. The result is
-    /// the same on every peer.
+    /// The default resolver: a deletion wins, then the version with the greater ``Document/timestamp``, which was edited more often, then
+    /// the greater revision ID. The result is the same on every peer; Couchbase Lite takes the peer's version of two with the same timestamp.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
     private init() {}

@@ -125,17 +125,29 @@ public final class Replicator: @unchecked Sendable {
     ///
     /// The push filter is called for each of them. No connection is needed.
     ///
-    /// - Throws: `unsupported` for a replicator that only pulls; `notOpen` if the collection is not in the configuration, or was deleted or
-    ///   closed.
+    /// - Throws: `unsupported` for a replicator that only pulls; `invalidParameter` if the collection is not in the configuration; `notOpen` if
+    ///   it was deleted or closed.
     public func pendingDocumentIds(collection: Collection) throws -> Set<String> {
-        try CBLError.converting { Set(try engine.pendingDocumentIds(collection: collection.engine)) }
+        try requireReplicated(collection)
+        return try CBLError.converting { Set(try engine.pendingDocumentIds(collection: collection.engine)) }
     }
 
     /// Returns whether a document has a change that this configuration would push and has not pushed.
     ///
     /// - Throws: As ``pendingDocumentIds(collection:)``.
     public func isDocumentPending(_ documentID: String, collection: Collection) throws -> Bool {
-        try CBLError.converting { try engine.isDocumentPending(documentID, collection: collection.engine) }
+        try requireReplicated(collection)
+        return try CBLError.converting {
+            try engine.isDocumentPending(documentID, collection: collection.engine)
+        }
+    }
+
+    private func requireReplicated(_ collection: Collection) throws {
+        if config.index(of: collection) != nil { return }
+        throw CBLError.make(
+            CBLError.invalidParameter,
+            "the replicator does not replicate the collection \(collection.fullName): add it to the configuration"
+        )
     }
 
     private var engine: EngineReplicator { run?.engine ?? EngineReplicator(engineConfig) }
