@@ -160,6 +160,22 @@ import Testing
         #expect(closed.error?.code == CBLError.notOpen)
     }
 
+    @Test func `a revision has the same timestamp everywhere, and a later one a greater timestamp`()
+        async throws
+    {
+        for number in 1...3 { try pair.save("other\(number)", "n", in: pair.theirs) }
+        let document = MutableDocument(id: "tower")
+        for number in 1...2 { try pair.ours.save(document: document.setInt(number, forKey: "n")) }
+        try await pair.replicate()
+        let theirs = try #require(try pair.theirs.document(id: "tower")).toMutable()
+        #expect(theirs.timestamp == document.timestamp)
+        try pair.theirs.save(document: theirs.setInt(3, forKey: "n"))
+        try await pair.replicate()
+        let ours = try #require(try pair.ours.document(id: "tower"))
+        #expect(ours.timestamp == theirs.timestamp)
+        #expect(ours.timestamp > document.timestamp)
+    }
+
     @Test func `documents are pending until they were pushed`() async throws {
         let document = MutableDocument(id: "tower")
         try pair.ours.save(document: document)
@@ -178,6 +194,9 @@ import Testing
         let pulling = Replicator(config: pair.config(.pull))
         expectError(CBLError.unsupported) { try pulling.pendingDocumentIds(collection: pair.ours) }
         let other = try pair.world.database.defaultCollection()
-        expectError(CBLError.notOpen) { try replicator.isDocumentPending("tower", collection: other) }
+        expectError(CBLError.invalidParameter) { try replicator.pendingDocumentIds(collection: other) }
+        expectError(CBLError.invalidParameter) {
+            try replicator.isDocumentPending("tower", collection: other)
+        }
     }
 }

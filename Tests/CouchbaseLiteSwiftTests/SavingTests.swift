@@ -23,6 +23,7 @@ import Testing
         #expect(stored.revisionID == first)
         #expect(stored.sequence == 1)
         #expect(stored.timestamp == document.timestamp)
+        #expect(stored.timestamp == 1)
         document.setInt(2, forKey: "n")
         try sights.save(document: document)
         #expect(document.revisionID != first)

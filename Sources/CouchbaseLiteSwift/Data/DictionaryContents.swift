@@ -10,15 +10,37 @@ final class DictionaryContents {
     /// Where the content of blobs in the text is.
     private(set) var database: EngineDatabase?
     /// The text with the members that are not in `members`; nil after a change.
-    private var source: JSONElement?
+    private var origin: Origin?
     /// All members after a change; before, those that are objects, so that each is handed out as the same object.
     private var members: [ExactText: _StoredValue] = [:]
 
     /// Guards the objects that are made while contents are read that cannot change. It is held only to look one up or to make one.
     static let wrappers = NSLock()
 
+    private enum Origin {
+        case element(JSONElement)
+        /// A document as it was read, whose text is indexed when it is first looked into.
+        case document(EngineDocument)
+    }
+
+    /// The element with the members that are not in `members`; nil after a change.
+    private var source: JSONElement? {
+        switch origin {
+        case .element(let element): element
+        case .document(let document): document.element
+        case nil: nil
+        }
+    }
+
     init(_ source: JSONElement?, isMutable: Bool, _ database: EngineDatabase?) {
-        self.source = source
+        origin = source.map { .element($0) }
+        self.isMutable = isMutable
+        self.database = database
+    }
+
+    /// The content of a document as it was read.
+    init(_ document: EngineDocument, isMutable: Bool, _ database: EngineDatabase) {
+        origin = .document(document)
         self.isMutable = isMutable
         self.database = database
     }
@@ -66,7 +88,7 @@ final class DictionaryContents {
     }
 
     func replace(with data: [String: Any]) {
-        source = nil
+        origin = nil
         members = Dictionary(
             data.map { (ExactText($0.key), _StoredValue(any: $0.value)) },
             uniquingKeysWith: { _, last in last }
@@ -75,7 +97,7 @@ final class DictionaryContents {
 
     /// Replaces everything by the members of a JSON object.
     func replace(with json: String) throws {
-        source = try JSONElement(checking: json, for: .object)
+        origin = .element(try JSONElement(checking: json, for: .object))
         members = [:]
     }
 
@@ -86,13 +108,13 @@ final class DictionaryContents {
         for (key, element) in source.members where wrapped[ExactText(key)] == nil {
             members[ExactText(key)] = _StoredValue(.element(element))
         }
-        self.source = nil
+        origin = nil
     }
 
     // MARK: As a whole
 
     /// Whether it differs from the text that it was read from.
-    var isChanged: Bool { source == nil || (isMutable && members.values.contains(where: \.isChanged)) }
+    var isChanged: Bool { origin == nil || (isMutable && members.values.contains(where: \.isChanged)) }
 
     /// The text, if nothing was changed.
     var unchangedSource: JSONElement? { isChanged ? nil : source }
@@ -112,14 +134,19 @@ final class DictionaryContents {
         )
     }
 
-    /// Canonical JSON text.
+    /// JSON text without white space between its parts: that of a document as it is stored, which is canonical if it was made here.
     var text: String {
         if isMutable { programmerError("toJSON() needs a saved document, or a dictionary of one") }
+        if case .document(let document) = origin {
+            let text = document.json
+            if text.isCompact { return text.description }
+        }
         return (source.map { JSONText(canonical: $0) } ?? JSONText(canonical: .object([:]))).description
     }
 
     func copy() -> DictionaryContents {
-        let copy = DictionaryContents(source, isMutable: true, database)
+        let copy = DictionaryContents(nil, isMutable: true, database)
+        copy.origin = origin
         if unchangedSource == nil { copy.members = members.mapValues(\.copy) }
         return copy
     }
@@ -140,6 +167,25 @@ final class DictionaryContents {
                 guard let mine = stored(key), let others = other.stored(key) else { return false }
                 return mine.isEqual(to: others)
             }
+    }
+}
+
+extension JSONText {
+    /// Whether there is no white space between the parts of the text.
+    fileprivate var isCompact: Bool {
+        var (isInString, isEscaped) = (false, false)
+        for byte in bytes {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\"") {
+                isInString.toggle()
+            } else if isInString {
+                isEscaped = byte == UInt8(ascii: "\\")
+            } else if byte <= UInt8(ascii: " ") {
+                return false
+            }
+        }
+        return true
     }
 }
 

@@ -16,10 +16,11 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
     public var revisionID: String? { revision?.text }
     /// The sequence of the revision in its collection; 0 until the document is saved.
     public internal(set) var sequence: UInt64 = 0
-    /// A number by which later revisions of a document are told from earlier ones in this database; 0 until the document is saved.
+    /// A number that is greater for later revisions of a document, whichever database they were made in; 0 until the document is saved.
     ///
-    /// Loveseat's revisions carry no time, so this is the ``sequence``.
-    public var timestamp: UInt64 { sequence }
+    /// It is the number of edits that made the revision, as with Couchbase Lite for documents of its versions before 4. There, a revision of
+    /// version 4 has a time in nanoseconds since 1970; Loveseat's revisions carry no time.
+    public var timestamp: UInt64 { revision.map { UInt64($0.generation) } ?? 0 }
 
     init(_ id: String, _ contents: DictionaryContents) {
         self.id = id
@@ -30,7 +31,7 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
     convenience init(_ document: EngineDocument, in collection: Collection) {
         self.init(
             document.id,
-            DictionaryContents(document.element, isMutable: false, collection.database.engine)
+            DictionaryContents(document, isMutable: false, collection.database.engine)
         )
         note(document, in: collection)
     }

@@ -22,7 +22,19 @@ extension _StoredValue {
     }
 
     /// Strings, booleans, numbers, dates and null.
-    private static func scalar(_ value: Any) -> JSONValue? {
+    private static func scalar(_ value: Any) -> JSONValue? { common(value) ?? converted(value) }
+
+    /// The types that apps set most, found without a cast that makes an NSNumber.
+    private static func common(_ value: Any) -> JSONValue? {
+        let type = Swift.type(of: value)
+        if type == String.self { return (value as? String).map { .string($0) } }
+        if type == Int.self { return (value as? Int).map { .number(.integer(Int64($0))) } }
+        if type == Double.self { return (value as? Double).map { JSONValue($0) } }
+        if type == Bool.self { return (value as? Bool).map { .bool($0) } }
+        return nil
+    }
+
+    private static func converted(_ value: Any) -> JSONValue? {
         switch value {
         case let text as String: .string(text)
         // Before Swift's own numbers, because an NSNumber also casts to these.
