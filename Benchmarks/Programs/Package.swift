@@ -32,6 +32,16 @@ let package = Package(
             path: "QueryRatios",
             swiftSettings: settings
         ),
+        // Calls of CouchbaseLiteSwift against those of Loveseat.
+        .executableTarget(
+            name: "FacadeRatios",
+            dependencies: [
+                loveseat, .product(name: "CouchbaseLiteSwift", package: "loveseat"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "FacadeRatios",
+            swiftSettings: settings
+        ),
         // Gets, saves and inserts for `turns.py`.
         .executableTarget(
             name: "ApiSpeed",
