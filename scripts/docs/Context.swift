@@ -20,6 +20,27 @@ public struct Photo: Codable, Identifiable, Sendable {
     public var image: BlobReference?
 }
 
+public struct Place: DocumentModel, Sendable {
+    public var id: String
+    public var city: String
+    public var likes: Int
+}
+
+// SwiftUI's names, which the examples with views use.
+@MainActor public protocol View {
+    associatedtype Body: View
+    @MainActor var body: Body { get }
+}
+extension Never: View { public var body: Never { given() } }
+public struct Text: View {
+    public init(_ text: String) {}
+    public var body: Never { given() }
+}
+public struct List<Row: View>: View {
+    public init<Item: Identifiable>(_ items: [Item], row: (Item) -> Row) {}
+    public var body: Never { given() }
+}
+
 func given<T>() -> T { fatalError() }
 
 public let database: Database = given()
@@ -28,6 +49,7 @@ public let accounts: Loveseat.Collection = given()
 public let album: Loveseat.Collection = given()
 public let customers: Loveseat.Collection = given()
 public let orders: Loveseat.Collection = given()
+public let places: Loveseat.Collection = given()
 public let sights: Loveseat.Collection = given()
 nonisolated(unsafe) public var document: Document = given()
 nonisolated(unsafe) public var query: Query = given()

@@ -26,6 +26,10 @@ public protocol DocumentModel: Codable, Identifiable where ID: DocumentKey {
     /// A document without a property gets the value under a former name, the first that it has. A change of the model moves it to the name
     /// of today, where older versions of the app do not find it.
     static var renamedProperties: KeyValuePairs<String, String> { get }
+
+    /// The names that properties have in documents, for conditions with key paths (``DocumentCondition``). They may be paths, such as
+    /// `address.city`. The name of the model's ID is `id`.
+    static var propertyNames: [PartialKeyPath<Self>: String] { get }
 }
 
 extension DocumentModel {
@@ -34,6 +38,9 @@ extension DocumentModel {
 
     /// No former names.
     public static var renamedProperties: KeyValuePairs<String, String> { [:] }
+
+    /// No names: conditions with key paths throw `invalidQuery`.
+    public static var propertyNames: [PartialKeyPath<Self>: String] { [:] }
 
     /// The members that a document lacks for this model.
     fileprivate static func missing(in element: JSONElement) -> [ExactText: JSONElement] {

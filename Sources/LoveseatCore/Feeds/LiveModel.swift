@@ -113,13 +113,13 @@ extension LiveModel {
         self.init(query) { try QueryRow.decode($0, type, dataKey) }
     }
 
-    private convenience init<Model>(
-        _ query: Query,
+    convenience init<Model>(
+        _ query: @autoclosure @escaping @Sendable () throws -> Query,
         _ decode: @escaping @Sendable ([QueryRow]) throws -> [Model]
     )
     where Value == [Model] {
         self.init(initial: []) {
-            try query.changes().map { change in
+            try query().changes().map { change in
                 Result {
                     if let error = change.error { throw error }
                     return try decode(change.results ?? [])

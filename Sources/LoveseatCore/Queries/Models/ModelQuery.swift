@@ -1,0 +1,123 @@
+public import LoveseatModel
+import LoveseatStorage
+
+/// The query for the documents of a collection that meet a condition with key paths.
+struct ModelQuery<Model: DocumentModel>: Sendable {
+    private let collection: Collection
+    private let built: any BuiltQuery
+
+    init(
+        _ collection: Collection,
+        _ condition: DocumentCondition<Model>,
+        _ order: [DocumentOrder<Model>],
+        _ limit: Int?
+    ) {
+        self.collection = collection
+        var parameters = QueryParameters()
+        let columns = [Meta.id, Meta.revisionID, Meta.sequence].map(SelectResult.expression)
+        let ordered = QueryBuilder.select(columns + [SelectResult.all()])
+            .from(DataSource.collection(collection))
+            .where(condition.tree.expression(&parameters))
+            .orderBy(
+                order.map {
+                    let order = Ordering.expression($0.property.expression)
+                    return $0.isDescending ? order.descending() : order.ascending()
+                }
+            )
+        var built: any BuiltQuery = ordered
+        if let limit { built = ordered.limit(Expression.value(JSONValue(limit))) }
+        built.parameters = parameters
+        self.built = built
+    }
+
+    func query() throws(LoveseatError) -> Query { try built.makeQuery() }
+
+    func query(in transaction: ReadTransaction) throws(LoveseatError) -> Query {
+        try built.makeQuery(in: transaction)
+    }
+
+    /// The models of rows, which are read as the documents are.
+    func models(_ rows: [QueryRow]) throws(LoveseatError) -> [Model] {
+        var models: [Model] = []
+        models.reserveCapacity(rows.count)
+        for row in rows {
+            guard let id = row[0]?.string, case .json(let body) = row.values[3] else {
+                throw LoveseatError(.assertionFailed, "a row of a query for documents is not a document")
+            }
+            let document = Document(
+                id: id,
+                revisionID: row[1]?.string.flatMap { RevisionID($0) },
+                sequence: row[2]?.int.map { UInt64(clamping: $0) } ?? 0,
+                body: body
+            )
+            models.append(try document.decode())
+        }
+        return models
+    }
+}
+
+/// Finding documents by conditions with key paths.
+extension Collection {
+    /// Returns the documents that meet a condition, as values of a type.
+    ///
+    /// ```swift
+    /// let liked = try await places.documents(as: Place.self, where: \.city == "Paris" && \.likes > 3, limit: 10)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type. Its ``DocumentModel/propertyNames`` name the properties of the condition.
+    ///   - condition: The condition.
+    ///   - order: The properties by which the documents are sorted. None is any order.
+    ///   - limit: The maximum number of documents. Nil, the default, means no limit.
+    /// - Returns: The values.
+    /// - Throws: ``LoveseatError``: `invalidQuery` for a property without a name, or with one that is not a path; `encodingError` for a value
+    ///   that cannot be encoded; `decodingError` if one of the documents does not fit the type; otherwise as `execute()` of ``Query``.
+    public func documents<Model: DocumentModel>(
+        as type: Model.Type = Model.self,
+        where condition: DocumentCondition<Model>,
+        orderBy order: [DocumentOrder<Model>] = [],
+        limit: Int? = nil
+    ) throws(LoveseatError) -> [Model] {
+        let query = ModelQuery(self, condition, order, limit)
+        return try query.models(try query.query().execute())
+    }
+
+    /// Returns the documents that meet a condition without blocking a thread of Swift's pool.
+    public func documents<Model: DocumentModel>(
+        as type: Model.Type = Model.self,
+        where condition: DocumentCondition<Model>,
+        orderBy order: [DocumentOrder<Model>] = [],
+        limit: Int? = nil
+    ) async throws -> [Model] {
+        let query = ModelQuery(self, condition, order, limit)
+        return try query.models(try await query.query().execute())
+    }
+}
+
+extension ReadTransaction {
+    /// Returns the documents that meet a condition, as values of a type; see the call of the same name of ``Collection``.
+    public func documents<Model: DocumentModel>(
+        in collection: Collection,
+        as type: Model.Type = Model.self,
+        where condition: DocumentCondition<Model>,
+        orderBy order: [DocumentOrder<Model>] = [],
+        limit: Int? = nil
+    ) throws(LoveseatError) -> [Model] {
+        let query = ModelQuery(collection, condition, order, limit)
+        return try query.models(try execute(query.query(in: self)))
+    }
+}
+
+extension LiveModel {
+    /// Creates a model of the documents that meet a condition with key paths; see ``DocumentCondition``.
+    public convenience init<Model: DocumentModel & Sendable & SendableMetatype>(
+        _ collection: Collection,
+        as type: Model.Type = Model.self,
+        where condition: DocumentCondition<Model>,
+        orderBy order: [DocumentOrder<Model>] = [],
+        limit: Int? = nil
+    ) where Value == [Model] {
+        let query = ModelQuery(collection, condition, order, limit)
+        self.init(try query.query()) { try query.models($0) }
+    }
+}
