@@ -3,10 +3,12 @@ import PhotoDropCore
 import PhotoDropKit
 import Synchronization
 
-/// Shows how far photos are: a line for each of a few on a terminal, JSON, or nothing but failures.
+/// Shows how far photos are: a line for each of a few on a terminal, a line for all now and then on one that cannot replace lines, JSON, or
+/// nothing but failures.
 final class ProgressLines: Sendable {
     private static let maximumLines = 8
     private static let interval = Duration.milliseconds(100)
+    private static let lineInterval = Duration.seconds(2)
     private static let barWidth = 20
 
     private struct State {
@@ -19,6 +21,7 @@ final class ProgressLines: Sendable {
 
     private let json: Bool
     private let isTerminal: Bool
+    private let replacesLines = Terminal.replacesLines
     private let state = Mutex(State())
 
     init(json: Bool) {
@@ -58,9 +61,12 @@ final class ProgressLines: Sendable {
         guard isTerminal else { return }
         let text = state.withLock { state -> String? in
             let now = ContinuousClock.now
-            guard now - state.lastDraw >= Self.interval else { return nil }
+            guard now - state.lastDraw >= (replacesLines ? Self.interval : Self.lineInterval) else {
+                return nil
+            }
             state.lastDraw = now
             let lines = Self.lines(state)
+            guard replacesLines else { return lines.last.map { $0.printable + "\n" } }
             defer { state.drawn = lines.count }
             return Self.up(state.drawn) + lines.map { "\u{1B}[K\($0.printable)\n" }.joined() + "\u{1B}[J"
         }
@@ -68,7 +74,7 @@ final class ProgressLines: Sendable {
     }
 
     private func clear() {
-        guard isTerminal else { return }
+        guard isTerminal, replacesLines else { return }
         let drawn = state.withLock { state in
             defer { state.drawn = 0 }
             return state.drawn

@@ -13,6 +13,14 @@ import Glibc
 enum Terminal {
     static var isPresent: Bool { isatty(2) == 1 }
 
+    /// Whether it understands the sequences that replace lines.
+    static var replacesLines: Bool { isPresent && !isDumb }
+
+    private static var isDumb: Bool {
+        let kind = ProcessInfo.processInfo.environment["TERM"] ?? ""
+        return kind.isEmpty || kind == "dumb"
+    }
+
     /// Its size, and whether it shows UTF-8 and colours.
     static var capabilities: TerminalCode.Capabilities {
         let environment = ProcessInfo.processInfo.environment
@@ -21,8 +29,7 @@ enum Terminal {
         let name = locale.uppercased()
         var size = winsize()
         let isKnown = ioctl(2, UInt(TIOCGWINSZ), &size) == 0 && size.ws_row > 0
-        let kind = environment["TERM"] ?? ""
-        let isPlain = kind.isEmpty || kind == "dumb" || !(environment["NO_COLOR"] ?? "").isEmpty
+        let isPlain = isDumb || !(environment["NO_COLOR"] ?? "").isEmpty
         return TerminalCode.Capabilities(
             columns: isKnown ? Int(size.ws_col) : 80,
             rows: isKnown ? Int(size.ws_row) : 24,
