@@ -151,7 +151,7 @@ let package = Package(
         ),
         program(
             "LoveseatCLI",
-            "\(network) CLineEditor CQREncode LoveseatQuery Loveseat LoveseatCouchDB LoveseatDiscovery LoveseatInspector ArgumentParser Logging"
+            "\(network) CLineEditor CQREncode LoveseatText LoveseatQuery Loveseat LoveseatCouchDB LoveseatDiscovery LoveseatInspector ArgumentParser Logging"
         ),
         program("Simulate", "LoveseatModel LoveseatTesting LoveseatCouchDBTesting ArgumentParser"),
 

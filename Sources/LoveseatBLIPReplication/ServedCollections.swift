@@ -23,15 +23,21 @@ struct ServedCollections {
             effects.fail(LoveseatError(.notOpen, "the collection is gone"))
             return false
         }
-        throw ReplyError("HTTP", 403, "you may not have the default collection\(others(&effects))")
+        let others = others(&effects)
+        throw ReplyError(
+            "HTTP",
+            403,
+            others.isEmpty
+                ? "you have no rights to any collection of this database"
+                : "you may not have the default collection\(Self.permission)\(others)"
+        )
     }
 
-    /// Names the collections that the peer may have instead of the default one, so that its user need not know them.
+    /// The collections that the peer may have instead of the default one, so that its user need not know them.
     private func others(_ effects: inout SessionEffects) -> String {
         let named = plan.collections.filter { $0 != .default }
         let bound = effects.ask { try source.bind(named, checkpoints: named.map { _ in "" }) } ?? []
-        let names = zip(named, bound).filter(\.1.exists).map(\.0.fullName)
-        return names.isEmpty ? "" : Self.permission + names.joined(separator: ", ")
+        return zip(named, bound).filter(\.1.exists).map(\.0.fullName).joined(separator: ", ")
     }
 
     private static let permission = "; you may have: "

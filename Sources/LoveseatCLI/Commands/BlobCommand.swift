@@ -40,7 +40,10 @@ struct BlobCommand: ParsableCommand {
             let (database, collection) = try options.create()
             let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
             let stored = try collection.document(id: id)
-            if stored == nil { Output.notice("loveseat: created the document \"\(id)\"") }
+            if stored == nil {
+                let hint = collection.probablyMeant(by: id).map { ": did you mean \"\($0)\"?" } ?? ""
+                Output.notice("loveseat: created the document \"\(id)\"\(hint)")
+            }
             var document = stored ?? Document(id: id)
             document[property] = blob.json
             try LoveseatError.ofInput { try collection.save(&document) }
@@ -65,13 +68,22 @@ struct BlobCommand: ParsableCommand {
         var id: String
         @Argument(help: "The property, or an attachment's name.")
         var property: String
-        @Argument(help: "The file. The default is standard output.", completion: .file())
+        @Argument(
+            help: "The file, which must not exist yet. The default is standard output.",
+            completion: .file()
+        )
         var file: String?
+        @Flag(help: "Replace the file if it exists.")
+        var force = false
 
         func run() async throws {
             let (database, _, document) = try options.document(id)
             guard let blob = document.blob(property) ?? document.attachment(property) else {
-                throw LoveseatError(.notFound, "\"\(property)\" of \"\(id)\" is not a blob")
+                let blobs = document.properties.map(\.key).filter { document.blob($0) != nil }
+                throw LoveseatError.absent(
+                    "\"\(property)\" of \"\(id)\" is not a blob",
+                    nearest: NearestName.nearest(to: property, among: blobs)
+                )
             }
             if let damage = try database.blobs.damage(of: blob.digest) {
                 throw LoveseatError(
@@ -91,14 +103,27 @@ struct BlobCommand: ParsableCommand {
                 for try await piece in pieces { try Output.standard.raw(piece) }
                 return
             }
-            let descriptor = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            var status = stat()
+            // A device or a pipe has no content to lose.
+            let isSpecial = stat(file, &status) == 0 && status.st_mode & S_IFMT != S_IFREG
+            let mode = force || isSpecial ? O_TRUNC : O_EXCL
+            let descriptor = open(file, O_WRONLY | O_CREAT | mode | O_CLOEXEC, 0o666)
             guard descriptor >= 0 else { throw Self.failure(file) }
             defer { close(descriptor) }
-            for try await piece in pieces { try Output.write(all: Array(piece), to: descriptor, file) }
+            do {
+                for try await piece in pieces { try Output.write(all: Array(piece), to: descriptor, file) }
+            } catch {
+                // A part of a blob must not look like all of it.
+                if mode == O_EXCL { unlink(file) }
+                throw error
+            }
         }
 
         private static func failure(_ file: String) -> LoveseatError {
             let number = errno
+            if number == EEXIST {
+                return LoveseatError(.cannotCreate, "\(file) exists already: use --force to replace it")
+            }
             let message = "cannot write \(file): \(String(cString: strerror(number)))"
             // A full or read-only disk, or a missing permission, has its own code.
             let isKnown = [EACCES, EPERM, ENOSPC, EROFS, EIO].contains(number)

@@ -19,7 +19,8 @@ struct DeleteCollection: ParsableCommand {
 
             EXAMPLE
               loveseat collection delete trips travel.sights --yes
-            """
+            """,
+        aliases: ["drop", "rm"]
     )
 
     @OptionGroup var argument: DatabaseArgument

@@ -13,7 +13,8 @@ struct List: AsyncParsableCommand {
               loveseat ls trips --prefix paris:
               loveseat ls trips --recent --limit 10
               loveseat ls trips --where "city = 'Paris' AND likes > 3"
-            """
+            """,
+        aliases: ["list"]
     )
 
     @OptionGroup var options: CollectionOptions
@@ -110,7 +111,9 @@ struct Get: ParsableCommand {
         let (database, collection) = try options.read()
         let text: JSONText
         if let rev {
-            let known = try CollectionHistory(collection).revisions(of: id).map(\.id)
+            let known = try collection.requiring(id) {
+                try CollectionHistory(collection).revisions(of: id).map(\.id)
+            }
             let hint = "revs"
             guard let revision = try RevisionArgument.revision(rev, of: id, among: known, hint: hint) else {
                 throw LoveseatError(.notFound, "\"\(id)\" has no revision \(rev): see `loveseat \(hint)`")
@@ -165,8 +168,12 @@ struct Put: ParsableCommand {
 
     func run() throws {
         let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
-        var document = try LoveseatError.ofInput { try Document(id: id, json: text) }
+        var document: Document
+        do { document = try LoveseatError.ofInput { try Document(id: id, json: text) } } catch {
+            throw json.flatMap { Self.fileHint($0, id: id, error) } ?? error
+        }
         let (database, collection) = try options.create()
+        let isNew = try collection.document(id: id) == nil
         if let rev {
             guard let stored = try collection.document(id: id), stored.revisionID?.text == rev else {
                 throw LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
@@ -185,7 +192,21 @@ struct Put: ParsableCommand {
             try LoveseatError.ofInput { try collection.save(&document) }
         }
         try Output.standard.line(document.revisionID?.text ?? "")
+        if isNew, let meant = collection.probablyMeant(by: id) {
+            Output.notice("loveseat: created the document \"\(id)\": did you mean \"\(meant)\"?")
+        }
         try database.close()
+    }
+
+    /// The error of an argument that is not JSON, but names a file.
+    private static func fileHint(_ argument: String, id: String, _ error: any Error) -> LoveseatError? {
+        guard let error = error as? LoveseatError,
+            argument.hasSuffix(".json") || access(argument, F_OK) == 0
+        else { return nil }
+        return LoveseatError(
+            error.code,
+            "\(argument) is not JSON: to save what the file \(argument) contains, write < \(argument.shellWord)"
+        )
     }
 }
 
@@ -216,10 +237,11 @@ struct Set: ParsableCommand {
             }
             return change
         }
-        let (database, collection) = try create ? options.create() : options.open()
+        let advice = "use --create to create it"
+        let (database, collection) = try create ? options.create() : options.open(advice: advice)
         let stored = try collection.document(id: id)
         guard var document = stored ?? (create ? Document(id: id) : nil) else {
-            throw collection.absence(of: id, advice: "use --create to create it")
+            throw collection.absence(of: id, advice: advice)
         }
         var value = JSONValue.object(document.properties)
         try LoveseatError.ofInput {
@@ -235,7 +257,8 @@ struct Set: ParsableCommand {
 struct Remove: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm",
-        abstract: "Delete documents. The deletion replicates."
+        abstract: "Delete documents. The deletion replicates.",
+        aliases: ["delete"]
     )
 
     @OptionGroup var options: CollectionOptions
@@ -268,7 +291,14 @@ struct Purge: ParsableCommand {
 
     func run() throws {
         try options.change { transaction, collection in
-            for id in ids { try transaction.purge(id: id, in: collection) }
+            for id in ids {
+                do { try transaction.purge(id: id, in: collection) } catch LoveseatError.Code.notFound {
+                    let absence = collection.absence(of: id) {
+                        try transaction.documentIDs($0, in: collection)
+                    }
+                    throw LoveseatError(absence.code, "nothing was purged: \(absence.message)")
+                }
+            }
         }
     }
 }
@@ -294,7 +324,8 @@ struct Revisions: ParsableCommand {
 
     func run() throws {
         let (database, collection) = try options.read()
-        for revision in try CollectionHistory(collection).revisions(of: id) {
+        let revisions = try collection.requiring(id) { try CollectionHistory(collection).revisions(of: id) }
+        for revision in revisions {
             if json {
                 try Output.standard.line([
                     "revision": .string(revision.id.text),

@@ -75,7 +75,8 @@ struct CreateIdentity: ParsableCommand {
 struct ListIdentities: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List identities: label, fingerprint, expiration and subject."
+        abstract: "List identities: label, fingerprint, expiration and subject.",
+        aliases: ["ls"]
     )
     @OptionGroup var quieting: QuietOption
     @Flag(help: "Print one JSON object per line.")
@@ -119,7 +120,11 @@ struct ShowIdentity: ParsableCommand {
 }
 
 struct DeleteIdentity: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Remove an identity.")
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Remove an identity.",
+        aliases: ["rm"]
+    )
     @Argument(help: "Its label.", completion: .identityLabel) var label: String
     @OptionGroup var quieting: QuietOption
     func run() throws {

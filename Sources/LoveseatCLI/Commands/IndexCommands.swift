@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import Loveseat
 import LoveseatAssertions
+import LoveseatText
 
 struct IndexCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -32,7 +33,10 @@ struct CreateIndex: AsyncParsableCommand {
     var `where`: String?
     @Flag(help: "An index of the words in texts, for MATCH.")
     var fullText = false
-    @Option(help: "The language of the texts, such as en.")
+    @Option(
+        help: "The language of the texts, such as en.",
+        completion: .list(FullTextLanguage.allCases.map(\.rawValue))
+    )
     var language: String?
     @Flag(help: "Letters are equal with and without accents.")
     var ignoreAccents = false
@@ -45,6 +49,10 @@ struct CreateIndex: AsyncParsableCommand {
             throw ValidationError("--language and --ignore-accents need --full-text.")
         }
         if array != nil, self.where != nil { throw ValidationError("An index of an array has no --where.") }
+        if let language, FullTextLanguage(language) == nil {
+            let codes = FullTextLanguage.allCases.map(\.rawValue).sorted().joined(separator: ", ")
+            throw ValidationError("--language \(language) is not known: use one of \(codes).")
+        }
         if array == nil, expressions.isEmpty { throw ValidationError("Name at least one expression.") }
     }
 
@@ -82,7 +90,8 @@ struct CreateIndex: AsyncParsableCommand {
 struct ListIndexes: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List indexes: name, kind and definition, and the collection if it is not the default one."
+        abstract: "List indexes: name, kind and definition, and the collection if it is not the default one.",
+        aliases: ["ls"]
     )
 
     @OptionGroup var argument: DatabaseArgument
@@ -165,10 +174,14 @@ struct ListIndexes: ParsableCommand {
 }
 
 struct DeleteIndex: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete an index.")
+    static let configuration = CommandConfiguration(
+        commandName: "delete",
+        abstract: "Delete an index.",
+        aliases: ["drop", "rm"]
+    )
 
     @OptionGroup var options: CollectionOptions
-    @Argument(help: "The index's name.")
+    @Argument(help: "The index's name.", completion: .custom { Completions.indexes($0, $1, $2) })
     var name: String
 
     func run() throws {

@@ -189,6 +189,8 @@ struct PairUse: AsyncParsableCommand {
         guard let url else {
             // The text of a QR code has its URLs.
             guard code.utf8.count < 16 else { return try PairingCode(text: code) }
+            // Without six digits, there is nothing to look for on the network.
+            try PairingCode.plain(code)
             return try PairingCode(digits: code, url: try await listenerURL())
         }
         guard let parsed = URL(string: url) else {
@@ -233,7 +235,8 @@ struct PairList: AsyncParsableCommand {
         abstract:
             "List the peers that a database was paired with: fingerprint, name, origin of the name, and URLs.",
         discussion:
-            "The origin of a name is \"given\" (pair show --name) or \"own\": the peer's host name, which grants no rights. It is \"seen\" for a service whose certificate was trusted when it was first seen (sync --find); such a peer may not connect to this database."
+            "The origin of a name is \"given\" (pair show --name) or \"own\": the peer's host name, which grants no rights. It is \"seen\" for a service whose certificate was trusted when it was first seen (sync --find); such a peer may not connect to this database.",
+        aliases: ["ls"]
     )
     @OptionGroup var argument: DatabaseArgument
     @Flag(help: "Print one JSON object per line.")
@@ -261,7 +264,8 @@ struct PairList: AsyncParsableCommand {
 struct PairForget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forget",
-        abstract: "Remove a peer of `pair list`, which is then no longer trusted."
+        abstract: "Remove a peer of `pair list`, which is then no longer trusted.",
+        aliases: ["rm"]
     )
     @OptionGroup var argument: DatabaseArgument
     @Argument(help: "The fingerprint of its certificate.") var fingerprint: String

@@ -30,7 +30,10 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "The network interface or address to listen on. The default is all.")
     var interface: String?
     @OptionGroup var credentials: Credentials
-    @Option(help: "The collections to serve, separated by commas. The default is all.")
+    @Option(
+        help: "The collections to serve, separated by commas. The default is all.",
+        completion: .collections
+    )
     var collections = ""
     @Flag(help: "Let peers only pull.")
     var readOnly = false
@@ -147,7 +150,6 @@ struct Serve: AsyncParsableCommand {
         let (hangups, hangup) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         Signals.onHangup { hangup.yield() }
         let database = try argument.open(keepsDeltaBases: delta)
-        warn(servingAs: name ?? database.name)
         let accessFile = try access.map(AccessFile.init)
         var configuration = try configuration(database, accessFile?.policy)
         Self.warn(of: accessFile, for: configuration.collections)
@@ -180,6 +182,8 @@ struct Serve: AsyncParsableCommand {
         } catch { throw explained(error) }
         let control = try control(database, listener, monitor)
         defer { control.close() }
+        // An error that ends the command at its start is said alone.
+        warn(servingAs: name ?? database.name)
         if let certificate = listener.tlsIdentity?.certs.first {
             Output.remark("loveseat: pin \(certificate.fingerprint)")
         }
@@ -315,7 +319,7 @@ extension Database {
                 throw name.absence(
                     from: self,
                     advice: database.map {
-                        "create it with `loveseat create \($0) --collections \(name.fullName)`"
+                        "create it with `loveseat create \($0.shellWord) --collections \(name.fullName)`"
                     }
                 )
             }

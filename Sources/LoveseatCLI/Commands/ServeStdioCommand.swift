@@ -9,7 +9,10 @@ struct ServeStdio: AsyncParsableCommand {
         discussion: "EXAMPLE\n  loveseat sync trips exec:'ssh host loveseat serve-stdio trips'"
     )
     @OptionGroup var argument: DatabaseArgument
-    @Option(help: "The collections to serve, separated by commas. The default is all.")
+    @Option(
+        help: "The collections to serve, separated by commas. The default is all.",
+        completion: .collections
+    )
     var collections = ""
     @Flag(help: "Let the peer only pull.")
     var readOnly = false

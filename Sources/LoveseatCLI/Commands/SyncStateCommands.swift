@@ -112,7 +112,7 @@ struct Resolve: AsyncParsableCommand {
 
     func run() async throws {
         let (database, collection) = try options.read()
-        let leaves = try CollectionConflicts(collection).liveLeaves(of: id)
+        let leaves = try collection.requiring(id) { try CollectionConflicts(collection).liveLeaves(of: id) }
         try await database.close()
         let found = try RevisionArgument.revision(keep, of: id, among: leaves, hint: "conflicts")
         guard let revision = found else {
@@ -162,6 +162,8 @@ struct Why: AsyncParsableCommand {
                 ?? collections.first
         else { throw LoveseatError(.notFound, "there is no collection in \(argument.database)") }
         let state = try Replicator(configuration).syncState(of: document, collection: collection)
+        let isHere = try collection.document(id: document) != nil
+        let meant = isHere ? nil : collection.probablyMeant(by: document)
         try await database.close()
         if json {
             try Output.standard.line([
@@ -170,6 +172,7 @@ struct Why: AsyncParsableCommand {
             ])
         } else {
             try Output.standard.line("\(state.name): \(state.sentence)")
+            if let meant { Output.notice("loveseat: did you mean \"\(meant)\"?") }
         }
     }
 }

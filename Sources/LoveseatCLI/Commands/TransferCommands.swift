@@ -161,7 +161,7 @@ struct Import: AsyncParsableCommand {
 
     private func importDump(_ path: String) throws {
         let source = try FileSource(path)
-        Signals.begin()
+        Signals.beginWithHangup()
         let (database, collection, created) = try options.createInSilence()
         var importer = try DumpImporter(collection: collection, name: source.name)
         var line = ProgressLine()
@@ -191,7 +191,7 @@ struct Import: AsyncParsableCommand {
     }
 
     private func importDocuments(_ source: DocumentSource) throws {
-        Signals.begin()
+        Signals.beginWithHangup()
         let (database, collection, created) = try options.createInSilence()
         var importer = Importer(database: database, collection: collection, idField: idField)
         let result = Result {

@@ -69,10 +69,11 @@ struct CollectionChoice {
         return true
     }
 
-    /// The error to report: what the peer says about the default collection alone says less than what it said about all.
+    /// The error to report: what the peer says about the default collection alone says less than what it said about all, unless the user
+    /// has no rights.
     func reported(_ error: LoveseatError) -> LoveseatError {
         // How peers say that they do not serve the default collection.
-        let answers: [LoveseatError.Code] = [.httpNotFound, .httpForbidden, .init(10_400), .remoteError]
+        let answers: [LoveseatError.Code] = [.httpNotFound, .init(10_400), .remoteError]
         guard let lackedAll, answers.contains(error.code) else { return error }
         return lackedAll
     }

@@ -5,13 +5,15 @@ import Loveseat
 /// The words that a shell proposes when the user presses the Tab key. After an error there are none.
 enum Completions {
     private static let maximum = 200
+    /// The end of the name of a folder. Bash adds the slash itself.
+    private static let folderEnd = ProcessInfo.processInfo.environment["SAP_SHELL"] == "bash" ? "" : "/"
 
     /// Databases, and folders that may contain some.
     static func databases(_ words: [String], _ index: Int, _ typed: String) -> [String] {
         let suffix = ".loveseat"
         return files(typed).compactMap { path, isFolder in
             guard isFolder else { return nil }
-            return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : path + "/"
+            return path.hasSuffix(suffix) ? String(path.dropLast(suffix.count)) : path + folderEnd
         }
         .sorted()
     }
@@ -51,6 +53,21 @@ enum Completions {
         }
     }
 
+    /// The same for an option that takes several, separated by commas: the last one is completed.
+    static func collectionLists(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        let start = typed.lastIndex(of: ",").map { typed.index(after: $0) } ?? typed.startIndex
+        return collections(words, index, String(typed[start...])).map { typed[..<start] + $0 }
+    }
+
+    /// The indexes of the database that is named before.
+    static func indexes(_ words: [String], _ index: Int, _ typed: String) -> [String] {
+        read(words, index) { database in
+            let name = try option(["-c", "--collection"], in: words)?.collectionName ?? .default
+            let collection = try database.collection(name: name.name, scope: name.scope)
+            return (try collection?.indexes() ?? []).filter { $0.utf8.starts(with: unquoted(typed).utf8) }
+        }
+    }
+
     /// The labels of identities.
     static func identityLabels(_ words: [String], _ index: Int, _ typed: String) -> [String] {
         // The store may not exist yet, or not be readable.
@@ -61,7 +78,7 @@ enum Completions {
     /// Labels of identities, and files that may have one.
     static func identities(_ words: [String], _ index: Int, _ typed: String) -> [String] {
         let labels = identityLabels(words, index, typed) + ("anonymous".hasPrefix(typed) ? ["anonymous"] : [])
-        return labels + files(unquoted(typed)).map { $0.path + ($0.isFolder ? "/" : "") }.sorted()
+        return labels + files(unquoted(typed)).map { $0.path + ($0.isFolder ? folderEnd : "") }.sorted()
     }
 
     private static func read(_ words: [String], _ index: Int, _ body: (Database) throws -> [String])
@@ -96,6 +113,8 @@ enum Completions {
 }
 
 extension CompletionKind {
+    static var database: CompletionKind { .custom { Completions.databases($0, $1, $2) } }
+    static var collections: CompletionKind { .custom { Completions.collectionLists($0, $1, $2) } }
     static var documentID: CompletionKind { .custom { Completions.documentIDs($0, $1, $2) } }
     static var identity: CompletionKind { .custom { Completions.identities($0, $1, $2) } }
     static var identityLabel: CompletionKind { .custom { Completions.identityLabels($0, $1, $2) } }

@@ -79,13 +79,7 @@ struct DatabaseArgument: ParsableArguments {
     ///
     /// `keepsDeltaBases`: whether documents keep earlier bodies from now on, to send peers the difference.
     func open(keepsDeltaBases: Bool = false) throws -> Database {
-        guard try exists else {
-            throw LoveseatError.absent(
-                "there is no database \(database)",
-                nearest: nearest,
-                advice: "create it with `loveseat create \(database)`"
-            )
-        }
+        guard try exists else { throw absence }
         return try create(keepsDeltaBases: keepsDeltaBases)
     }
 
@@ -132,9 +126,10 @@ struct CollectionOptions: ParsableArguments {
     func name() throws -> CollectionName { try collection.collectionName }
 
     /// Opens both. They must exist.
-    func open() throws -> (database: Database, collection: Loveseat.Collection) {
+    /// `advice`: what else can be done if the collection does not exist.
+    func open(advice: String? = nil) throws -> (database: Database, collection: Loveseat.Collection) {
         let database = try argument.open()
-        return (database, try existing(in: database))
+        return (database, try existing(in: database, advice: advice))
     }
 
     /// Opens both for reading. They must exist.
@@ -150,18 +145,22 @@ struct CollectionOptions: ParsableArguments {
         try database.close()
     }
 
-    private func existing(in database: Database) throws -> Loveseat.Collection {
+    private func existing(in database: Database, advice: String? = nil) throws -> Loveseat.Collection {
         let name = try name()
         guard let collection = try database.collection(name: name.name, scope: name.scope) else {
-            throw name.absence(from: database)
+            throw name.absence(from: database, advice: advice)
         }
         return collection
     }
 
     /// Opens both, creates what does not exist, and reports what it created.
     func create() throws -> (database: Database, collection: Loveseat.Collection) {
+        let isNew = try !argument.exists
+        let misplaced = isNew ? argument.databaseBehind : nil
         let (database, collection, created) = try createInSilence()
-        if let created { Output.notice(created.news) }
+        if let created {
+            Output.notice(created.news + (misplaced.map { ": did you mean the database \"\($0)\"?" } ?? ""))
+        }
         return (database, collection)
     }
 
@@ -205,6 +204,21 @@ struct CollectionOptions: ParsableArguments {
 }
 
 extension String {
+    /// The text as a shell reads it as one word.
+    var shellWord: String {
+        let isPlain =
+            !isEmpty
+            && utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), 0x80...0xFF:
+                    true
+                default: "-_./:,@%+=".utf8.contains(byte)
+                }
+            }
+        return isPlain ? self : "'" + replacing("'", with: "'\\''") + "'"
+    }
+
     var collectionName: CollectionName {
         get throws {
             guard let name = CollectionName(path: self) else {

@@ -71,8 +71,13 @@ extension Database {
     /// Creates a query, and throws `notFound` if it names a collection that does not exist.
     func query(_ text: String) throws -> Query {
         do throws(LoveseatError) { return try createQuery(text) } catch {
-            let isUnknown = error.code == .invalidQuery && error.message.hasPrefix("No such collection: ")
-            throw isUnknown ? LoveseatError(.notFound, error.message) : error
+            guard error.code == .invalidQuery, error.message.hasPrefix("No such collection: ") else {
+                throw error
+            }
+            let name = error.message.split(separator: "\"", omittingEmptySubsequences: false).dropFirst()
+                .first
+            let nearest = name.flatMap { CollectionName.nearest(to: String($0), in: self) }
+            throw LoveseatError.absent(error.message, nearest: nearest)
         }
     }
 }

@@ -49,7 +49,7 @@ struct FileSource {
         }
         if files.fileExists(atPath: "\(path)/db.sqlite") {
             return
-                "\(path) is a database of Loveseat: use `loveseat export \(path)`, and import what it prints"
+                "\(path) is a database of Loveseat: use `loveseat export \(path.shellWord)`, and import what it prints"
         }
         return "\(path) is a folder: name a file"
     }

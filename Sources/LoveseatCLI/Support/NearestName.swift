@@ -66,6 +66,55 @@ extension LoveseatError {
 }
 
 extension DatabaseArgument {
+    /// The error that there is no such database.
+    var absence: LoveseatError {
+        let sentence = "there is no database \(database)"
+        if let next = databaseBehind {
+            return LoveseatError(
+                .notFound,
+                "\(sentence): the database comes first, as in \(next.shellWord) \(database.shellWord)"
+            )
+        }
+        if let (parent, collection) = collectionPath {
+            // The hint is only an addition.
+            let name = (try? parent.read()).flatMap { opened in
+                defer { try? opened.close() }
+                return CollectionName.nearest(to: collection, in: opened)
+            }
+            return LoveseatError(
+                .notFound,
+                "\(sentence): the database is \(parent.database), and --collection names one of its collections, as in -c \((name ?? collection).shellWord)"
+            )
+        }
+        return .absent(
+            sentence,
+            nearest: nearest,
+            advice: "create it with `loveseat create \(database.shellWord)`"
+        )
+    }
+
+    /// An existing database that the command line names directly behind this one, as if the arguments had changed places.
+    var databaseBehind: String? {
+        let arguments = CommandLine.arguments
+        guard let place = arguments.dropFirst().firstIndex(where: { $0.isExactly(database) }),
+            place + 1 < arguments.count, !arguments[place + 1].hasPrefix("-")
+        else { return nil }
+        var other = DatabaseArgument()
+        other.database = arguments[place + 1]
+        // One that must not be read is not meant.
+        return (try? other.exists) == true ? other.database : nil
+    }
+
+    /// The database and the collection of a path such as `trips/travel.sights`; nil for any other.
+    private var collectionPath: (database: DatabaseArgument, collection: String)? {
+        guard let slash = database.lastIndex(of: "/") else { return nil }
+        let collection = String(database[database.index(after: slash)...])
+        var parent = DatabaseArgument()
+        parent.database = String(database[..<slash])
+        guard !collection.isEmpty, !parent.database.isEmpty, (try? parent.exists) == true else { return nil }
+        return (parent, collection)
+    }
+
     /// The database with the most similar name in the same folder.
     var nearest: String? {
         let start = database.lastIndex(of: "/").map { database.index(after: $0) } ?? database.startIndex
@@ -78,10 +127,25 @@ extension DatabaseArgument {
 extension CollectionName {
     /// The error that there is no collection with this name.
     func absence(from database: Database, advice: String? = nil) -> LoveseatError {
+        .absent(
+            "there is no collection \(fullName)",
+            nearest: Self.nearest(to: fullName, in: database),
+            advice: advice
+        )
+    }
+
+    /// The collection that a user probably meant by a name, which may lack the scope, or have another one.
+    static func nearest(to typed: String, in database: Database) -> String? {
+        func last(_ name: String) -> String {
+            String(name[(name.lastIndex(of: ".").map(name.index(after:)) ?? name.startIndex)...])
+        }
         // The hint is only an addition.
         let names = (try? database.collections(named: []).map(\.fullName)) ?? []
-        let nearest = NearestName.nearest(to: fullName, among: names)
-        return .absent("there is no collection \(fullName)", nearest: nearest, advice: advice)
+        if let nearest = NearestName.nearest(to: typed, among: names) { return nearest }
+        let sameName = names.first { last($0).isExactly(last(typed)) && !$0.isExactly(typed) }
+        if let sameName { return sameName }
+        let nearest = NearestName.nearest(to: last(typed), among: names.map(last))
+        return names.first { name in nearest.map { last(name).isExactly($0) } ?? false }
     }
 }
 
@@ -95,13 +159,77 @@ extension Loveseat.Collection {
         advice: String? = nil,
         list: ((DocumentListing) throws -> [String])? = nil
     ) -> LoveseatError {
-        let list = list ?? { try self.documentIDs($0) }
-        let near = NearestName.maximum / 2
-        // The hint is only an addition.
-        let after = (try? list(DocumentListing(from: id, limit: near))) ?? []
-        let before = (try? list(DocumentListing(through: id, descending: true, limit: near))) ?? []
-        let nearest = NearestName.nearest(to: id, among: before + after)
+        let nearest = NearestName.nearest(to: id, among: ids(near: id, NearestName.maximum, list))
         return .absent("there is no document \"\(id)\" in \(fullName)", nearest: nearest, advice: advice)
+    }
+
+    /// The IDs around one, those before it first.
+    private func ids(
+        near id: String,
+        _ count: Int,
+        _ list: ((DocumentListing) throws -> [String])? = nil
+    ) -> [String] {
+        let list = list ?? { try self.documentIDs($0) }
+        // The hint is only an addition.
+        let after = (try? list(DocumentListing(from: id, limit: count / 2))) ?? []
+        let before = (try? list(DocumentListing(through: id, descending: true, limit: count / 2))) ?? []
+        return before + after
+    }
+
+    /// Runs a closure that needs a document. Its error that there is none names the most similar one.
+    func requiring<Value>(_ id: String, _ body: () throws -> Value) throws -> Value {
+        do { return try body() } catch LoveseatError.Code.notFound { throw absence(of: id) }
+    }
+
+    /// The ID that a user probably meant, in place of the one of a document that a command creates. IDs that differ only in digits are not
+    /// taken for mistakes: numbers count up.
+    func probablyMeant(by id: String) -> String? {
+        func letters(_ id: String) -> String { id.filter { !$0.isNumber } }
+        if id.count < 4 { return nil }
+        let others = ids(near: id, 1_000).filter { !letters($0).isExactly(letters(id)) }
+        return NearestName.nearest(to: id, among: others)
+    }
+}
+
+extension ParsableCommand {
+    /// Whether a word is the command's name, or an alias of it.
+    fileprivate static func isNamed(_ word: String) -> Bool {
+        _commandName.isExactly(word) || configuration.aliases.contains { $0.isExactly(word) }
+    }
+}
+
+/// The words that other programs have for commands.
+private enum CommandWords {
+    /// Words for the same thing. One of each line is a command in some place.
+    private static let synonyms = [
+        "create new init add make generate keygen",
+        "delete rm remove drop erase destroy del forget unpair purge",
+        "ls list dir", "get show cat read view print", "set update edit modify patch",
+        "put insert save store add write", "export dump backup", "import load restore",
+        "query find search select", "sync replicate", "pull fetch clone download", "push send upload",
+        "revs revisions history log versions", "info status stat stats describe", "compact vacuum gc prune",
+        "check verify fsck validate repair", "serve listen server start share", "browse discover scan",
+        "changes watch tail follow feed", "blob attach attachment attachments", "collection collections",
+        "index indexes indices", "identity identities cert certificate key", "pair pairing",
+        "use accept join", "inspect gui ui web", "sql shell repl", "conflicts conflict", "pending unsynced",
+    ].map { $0.split(separator: " ").map(String.init) }
+
+    /// Commands of other places that do the work.
+    static let elsewhere = [
+        "loveseat collection create": "loveseat create DB --collections NAME",
+        "loveseat collection new": "loveseat create DB --collections NAME",
+        "loveseat collection add": "loveseat create DB --collections NAME",
+        "loveseat collection list": "loveseat info DB", "loveseat collection ls": "loveseat info DB",
+    ]
+
+    /// A command that is another word for one that was typed.
+    static func synonym(of typed: String, among names: [String]) -> String? {
+        for group in synonyms where group.contains(where: { $0.isExactly(typed.lowercased()) }) {
+            if let name = names.first(where: { name in group.contains { $0.isExactly(name) } }) {
+                return name
+            }
+        }
+        return nil
     }
 }
 
@@ -115,11 +243,15 @@ extension LoveseatCommand {
             // An option comes first, or the command has no commands of its own.
             if commands.isEmpty || argument.hasPrefix("-") { return }
             if argument.isExactly("help"), path == "loveseat" { return }
-            guard let next = commands.first(where: { $0._commandName.isExactly(argument) }) else {
+            guard let next = commands.first(where: { $0.isNamed(argument) }) else {
+                let names = commands.map { $0._commandName }
+                let elsewhere = CommandWords.elsewhere["\(path) \(argument)"]
                 throw LoveseatError.absent(
                     "there is no command `\(path) \(argument)`",
-                    nearest: NearestName.nearest(to: argument, among: commands.map { $0._commandName }),
-                    advice: "see `\(path) --help`",
+                    nearest: elsewhere == nil
+                        ? CommandWords.synonym(of: argument, among: names)
+                            ?? NearestName.nearest(to: argument, among: names) : nil,
+                    advice: elsewhere.map { "use `\($0)`" } ?? "see `\(path) --help`",
                     code: .invalidParameter
                 )
             }

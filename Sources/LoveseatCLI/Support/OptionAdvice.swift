@@ -9,6 +9,7 @@ extension LoveseatError {
         (": do not set acceptOnlySelfSignedServerCertificate", ": leave out --self-signed"),
         (", or pin it", ", or pin it with --pin"),
         (": if the server has a new one, pin that", ": if the server has a new one, pin that with --pin"),
+        (", or let it serve CouchDB's wire", ", or start it with `serve --couchdb`"),
         ("), or trust its authority", ", or trust its authority with --ca"),
     ]
 

@@ -11,7 +11,7 @@ struct PeerOptions: ParsableArguments {
             "The peer: wss://host:port/database, https://host:port/database for a CouchDB, ws:// or http:// without encryption, or exec:'ssh host loveseat serve-stdio DB'."
     )
     var url: String?
-    @Option(help: "Another database on this machine, instead of a URL.")
+    @Option(help: "Another database on this machine, instead of a URL.", completion: .database)
     var localDb: String?
     @Flag(help: "Connect to the peer that the database was paired with. The URL may be omitted.")
     var paired = false
@@ -42,7 +42,8 @@ struct PeerOptions: ParsableArguments {
     var headerFile: String?
     @Option(
         help:
-            "The collections, separated by commas. The default is all. Pull and sync create those that only the peer has. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL."
+            "The collections, separated by commas. The default is all. Pull and sync create those that only the peer has. For a CouchDB, scope.collection=NAME names the database of a collection; one collection alone uses the database of the URL.",
+        completion: .collections
     )
     var collections = ""
     @Option(help: "Only these documents, separated by commas.")
@@ -79,6 +80,24 @@ struct PeerOptions: ParsableArguments {
                 throw ValidationError("\(name) is empty: leave it out for all.")
             }
         }
+    }
+
+    /// Whether the peer knows who connects, so that it may have rights of its own.
+    var isKnownToPeer: Bool {
+        paired || credentials.user != nil || trust.identity != nil || session != nil || sessionFile != nil
+    }
+
+    /// Where a user who lacks rights gets them.
+    var rightsHint: String {
+        if let user = credentials.user {
+            return "the peer knows the user \"\(user)\"; `serve --access` there gives rights by that name"
+        }
+        if trust.identity != nil || paired {
+            return
+                "the peer accepts this certificate; `serve --access` there gives it rights by its common name or its fingerprint"
+                + (paired ? ", or by the name of `pair show --name`" : "")
+        }
+        return "`serve --access` there gives rights"
     }
 
     private func endpoint(_ database: Database, connects: Bool) throws -> any Endpoint {

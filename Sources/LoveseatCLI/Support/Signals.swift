@@ -5,7 +5,7 @@ import Synchronization
 /// Signals from a terminal or a supervisor, which end a command normally.
 ///
 /// The first SIGINT or SIGTERM is passed to the command; a second one ends the process at once. From
-/// ``begin()`` on none is lost.
+/// ``begin()`` on none is lost. SIGHUP does the same for a command that calls ``beginWithHangup()``.
 enum Signals {
     private static let handlers = Mutex<[Int32: [@Sendable () -> Void]]>([:])
     /// The first signal that asked the command to end; 0 for none.
@@ -13,6 +13,8 @@ enum Signals {
     /// The end of a pipe that the signal handler writes to.
     private static let output = Atomic<Int32>(-1)
     private static let hasBegun = Atomic(false)
+    /// Whether SIGHUP asks the command to end, too.
+    private static let hangupEnds = Atomic(false)
     private static let isInteractive = Atomic(false)
     private static let interruptCount = Atomic(0)
 
@@ -29,6 +31,7 @@ enum Signals {
     static func onInterrupt(_ body: @escaping @Sendable () -> Void) {
         begin()
         for number in [SIGINT, SIGTERM] { add(body, for: number) }
+        if hangupEnds.load(ordering: .acquiring) { add(body, for: SIGHUP) }
         if interruption != nil { body() }
     }
 
@@ -96,6 +99,16 @@ enum Signals {
         unblock()
     }
 
+    /// Like ``begin()``, also for SIGHUP, which the end of a terminal sends. Call it first. `nohup` keeps its effect.
+    static func beginWithHangup() {
+        begin()
+        let isIgnored =
+            unsafeBitCast(signal(SIGHUP, SIG_IGN), to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+        if isIgnored { return }
+        hangupEnds.store(true, ordering: .releasing)
+        listen(to: SIGHUP)
+    }
+
     /// A program that was started by a thread that blocks signals, as those of Dispatch do, begins with them blocked.
     private static func unblock() {
         var signals = sigset_t()
@@ -113,7 +126,7 @@ enum Signals {
         signal(number) { number in
             if number == SIGINT, Signals.isInteractive.load(ordering: .acquiring) {
                 Signals.interruptCount.add(1, ordering: .acquiringAndReleasing)
-            } else if number != SIGHUP,
+            } else if number != SIGHUP || Signals.hangupEnds.load(ordering: .acquiring),
                 !Signals.first.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
                     .exchanged
             {

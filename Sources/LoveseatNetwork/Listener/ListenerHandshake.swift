@@ -203,7 +203,7 @@ final class ListenerHandshake: ChannelDuplexHandler, RemovableChannelHandler {
         _ context: ChannelHandlerContext
     ) {
         switch acceptance {
-        case .database: respond(.ok, "this is a Loveseat database", HTTPHeaders(), context)
+        case .database: respond(.ok, UpgradeRequestValidator.databaseText, HTTPHeaders(), context)
         case .webSocket(let request): upgrade(request, peer, isPaired: isPaired, context)
         }
     }

@@ -8,6 +8,9 @@ package import NIOHTTP1
 package struct UpgradeRequestValidator: Hashable, Sendable {
     package let databaseName: String
 
+    /// The answer to a client that asks whether the database exists.
+    package static let databaseText = "this is a Loveseat database"
+
     package init(databaseName: String) { self.databaseName = databaseName }
 
     /// A request that asks for a WebSocket.

@@ -77,15 +77,27 @@ public struct PairingCode: Hashable, Sendable {
         guard self.text.utf8.count <= Self.maximumTextBytes else { throw refuse("it is too long") }
     }
 
+    /// The six digits of a text, which may separate them by spaces or hyphens.
+    ///
+    /// - Throws: ``LoveseatError``: `invalidParameter` if there are not six digits.
+    @discardableResult
+    package static func plain(_ digits: String) throws(LoveseatError) -> String {
+        let plain = digits.filter { $0 != " " && $0 != "-" }
+        guard plain.utf8.count == 6, plain.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw LoveseatError(
+                .invalidParameter,
+                "a pairing code has six digits, or is a text that begins with loveseat-pair:"
+            )
+        }
+        return plain
+    }
+
     /// Creates a code from six digits, which may be separated by spaces or hyphens, and the URL of the listener.
     ///
     /// - Throws: ``LoveseatError``: `invalidParameter` if there are not six digits; `invalidURL` if the URL is not a `wss://` URL of a
     ///   database.
     public init(digits: String, url: URL) throws(LoveseatError) {
-        let plain = digits.filter { $0 != " " && $0 != "-" }
-        guard plain.utf8.count == 6, plain.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            throw LoveseatError(.invalidParameter, "a pairing code has six digits")
-        }
+        let plain = try Self.plain(digits)
         guard url.scheme == "wss" else {
             throw LoveseatError(.invalidURL, "pairing needs TLS: use a wss:// URL")
         }
