@@ -269,8 +269,7 @@ package final class RemoteDatabase: Sendable {
             }
             let bytes = try await response.bytes(limit: limit)
             do throws(JSONError) { return try JSONElement(scanning: bytes, limits: .envelope) } catch {
-                let first = bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }
-                throw UnreadableAnswer(what: what, error: error, isObject: first == UInt8(ascii: "{"))
+                throw UnreadableAnswer(what: what, error: error, bytes: bytes)
             }
         }
         do {

@@ -64,11 +64,25 @@ struct UnreadableAnswer: Error {
     /// The request, in words.
     let what: String
     let error: JSONError
+    let bytes: [UInt8]
+
     /// Whether it is an object that is damaged, rather than something else.
-    let isObject: Bool
+    var isObject: Bool { first == UInt8(ascii: "{") }
+
+    private var first: UInt8? { bytes.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } }
 
     var failure: LoveseatError {
-        LoveseatError(.remoteError, "the peer's answer to \(what) is not JSON: \(error)")
+        if bytes.starts(with: UpgradeRequestValidator.databaseText.utf8) {
+            return LoveseatError(
+                .unsupported,
+                "the peer does not speak CouchDB's protocol at this URL, but Couchbase's: use a ws:// or wss:// URL, or let it serve CouchDB's wire"
+            )
+        }
+        let isMarkup = first == UInt8(ascii: "<")
+        return LoveseatError(
+            .remoteError,
+            "the peer's answer to \(what) is \(isMarkup ? "a web page, and not JSON: is the URL that of a CouchDB database?" : "not JSON: \(error)")"
+        )
     }
 }
 
