@@ -36,7 +36,7 @@ breaks=$(grep -vE '^$|^/\*' "$work/differences" || true)
 [ -n "$breaks" ] || { echo "The API of $release is kept."; exit 0; }
 printf '%s\n' "$breaks"
 # Until 1.0.0 a minor version may break the API (CHANGELOG.md): then it says so.
-if [[ "$release" == 0.* ]] && sed '/^## \[[0-9]/q' CHANGELOG.md | grep -x '### Changed' > /dev/null; then
+if [[ "$release" == 0.* ]] && sed "/^## \\[$release\\]/q" CHANGELOG.md | grep -x '### Changed' > /dev/null; then
     echo "The API breaks against $release; CHANGELOG.md announces changes."
     exit 0
 fi
