@@ -128,7 +128,7 @@ struct QueryCommandTests {
         #expect(try folder.run("ls", "db", "--where", "city = 'Paris'", "--prefix", "w").lines == ["wheel"])
         let unfinished = try folder.run("ls", "db", "--where", "city =")
         #expect(unfinished.status == 64)
-        #expect(unfinished.errors.contains(" at the end of the condition"), "\(unfinished.errors)")
+        #expect(unfinished.errors.contains(" (at the end of the condition)"), "\(unfinished.errors)")
         #expect(
             try folder.run("ls", "db", "--where", "nofn(city) = 3").errors.contains(#/at character [1-5]\b/#)
         )

@@ -204,8 +204,9 @@ extension Query {
 extension LoveseatError {
     /// The error of a query, with its place in a condition that the query has after `head`.
     fileprivate func located(after head: String, in condition: String) -> LoveseatError {
-        let phrase = " at character "
-        guard let range = message.ranges(of: phrase).last, let place = Int(message[range.upperBound...])
+        let phrase = " (at character "
+        guard let range = message.ranges(of: phrase).last,
+            let place = Int(message[range.upperBound...].dropLast())
         else {
             // Most other errors, as that of an unknown function, have no place.
             return self
@@ -213,7 +214,7 @@ extension LoveseatError {
         // A place behind the condition is that of its end.
         let isInside = place > head.utf8.count && place <= head.utf8.count + max(1, condition.utf8.count)
         let text =
-            isInside ? "\(phrase)\(place - head.utf8.count)" : " at the end of the condition"
+            isInside ? "\(phrase)\(place - head.utf8.count))" : " (at the end of the condition)"
         return LoveseatError(code, message[..<range.lowerBound] + text)
     }
 }

@@ -109,7 +109,7 @@ package struct StoredIndex: Hashable, Sendable {
 
 extension LoveseatError {
     package init(_ error: QueryError) {
-        let place = error.position.map { " at character \($0 + 1)" } ?? ""
+        let place = error.position.map { " (at character \($0 + 1))" } ?? ""
         self.init(Code(error.code.rawValue), error.message + place)
     }
 }
