@@ -38,6 +38,23 @@ struct AttachmentCommandTests {
         #expect(try folder.run("check", "db").status == 0)
     }
 
+    @Test func `blob get replaces a file only if it is told to`() throws {
+        try make()
+        try folder.write("mine", to: "file")
+        let refused = try folder.run("blob", "get", "db", "d", "hello.txt", "file")
+        #expect(refused.status == 73)
+        #expect(refused.errors.contains("file exists already: use --force"), "\(refused.errors)")
+        func content(_ file: String) throws -> String {
+            try String(contentsOfFile: "\(folder.path)/\(file)", encoding: .utf8)
+        }
+        #expect(try content("file") == "mine")
+        #expect(try folder.run("blob", "get", "db", "d", "hello.txt", "file", "--force").status == 0)
+        #expect(try content("file") == "hello")
+        #expect(try folder.run("blob", "get", "db", "d", "hello.txt", "new").status == 0)
+        #expect(try content("new") == "hello")
+        #expect(try folder.run("blob", "get", "db", "d", "hello.txt", "/dev/null").status == 0)
+    }
+
     @Test func `a media type that no client could read is refused before anything is created`() throws {
         try folder.write("hello", to: "hello.txt")
         let type = "text/" + String(repeating: "x", count: 252)

@@ -9,6 +9,8 @@ struct NearestNameTests {
         folder = try CommandLineFolder()
         try folder.run("put", "big", "tower", "{}", "-c", "travel.sights")
         try folder.run("put", "big", "tower", "{}")
+        try folder.write("picture", to: "photo")
+        try folder.run("blob", "put", "big", "tower", "photo", "photo")
         try folder.run("index", "create", "big", "by-city", "city")
     }
 
@@ -18,6 +20,13 @@ struct NearestNameTests {
         (["export", "big", "-c", "travel.sihgts"], "travel.sights"),
         (["get", "big", "towre"], "tower"), (["rm", "big", "twer"], "tower"),
         (["set", "big", "Tower", "n=1"], "tower"), (["index", "delete", "big", "by-citi"], "by-city"),
+        (["purge", "big", "towre"], "tower"), (["revs", "big", "towre"], "tower"),
+        (["get", "big", "towre", "--rev", "1-aa"], "tower"),
+        (["resolve", "big", "towre", "--keep", "1-aa"], "tower"),
+        (["blob", "get", "big", "towre", "photo"], "tower"),
+        (["blob", "get", "big", "tower", "phtoo"], "photo"),
+        (["query", "big", "SELECT * FROM travel.sihgts"], "travel.sights"),
+        (["query", "big", "SELECT * FROM sights"], "travel.sights"),
     ])
     func `a mistyped name ends with 66, and with the name that was meant`(
         _ arguments: [String],
@@ -31,6 +40,8 @@ struct NearestNameTests {
 
     @Test(arguments: [
         (["ifno", "big"], "info"), (["index", "lst", "big"], "list"), (["identity", "crate"], "create"),
+        (["show", "big", "tower"], "get"), (["update", "big"], "set"), (["vacuum", "big"], "compact"),
+        (["identity", "new"], "create"), (["pair", "remove"], "forget"), (["replicate", "big"], "sync"),
     ])
     func `a mistyped command ends with 64, and with the command that was meant`(
         _ arguments: [String],
@@ -39,6 +50,63 @@ struct NearestNameTests {
         let outcome = try folder.run(arguments)
         #expect(outcome.status == 64)
         #expect(outcome.errors.contains("did you mean \"\(meant)\"?"), "\(outcome.errors)")
+    }
+
+    @Test(arguments: [
+        (["list", "big"], "tower"), (["index", "ls", "big"], "by-city"), (["pair", "ls", "big"], ""),
+        (["index", "drop", "big", "by-city"], ""), (["delete", "big", "tower"], ""),
+        (["identity", "ls"], ""), (["collection", "rm", "big", "travel.sights", "--yes"], ""),
+    ])
+    func `a conventional name of a command is an alias`(_ arguments: [String], _ output: String) throws {
+        let outcome = try folder.run(
+            arguments,
+            environment: ["LOVESEAT_IDENTITIES": "\(folder.path)/identities"]
+        )
+        #expect(outcome.status == 0, "\(outcome.errors)")
+        #expect(outcome.output.hasPrefix(output), "\(outcome.output)")
+    }
+
+    @Test(arguments: [
+        (["collection", "create", "big", "x.y"], 64, "use `loveseat create DB --collections NAME`"),
+        (["collection", "list", "big"], 64, "use `loveseat info DB`"),
+        (["set", "big", "tower", "n=1", "-c", "nope"], 66, "use --create to create it"),
+        (["query", "SELECT * FROM _", "big"], 66, "the database comes first, as in big 'SELECT * FROM _'"),
+        (["get", "tower", "big"], 66, "the database comes first, as in big tower"),
+        (
+            ["ls", "big/sihgts"], 66,
+            "the database is big, and --collection names one of its collections, as in -c travel.sights"
+        ),
+        (["info", "a b"], 66, "create it with `loveseat create 'a b'`"),
+        (["put", "big", "tower", "tower.json"], 65, "write < tower.json"),
+        (["put", "big", "tower", "photo"], 65, "write < photo"),
+        (["pair", "use", "big", "garbage"], 64, "a pairing code has six digits"),
+        (["query", "big", "SELECT * FROM _ WHERE MATCH(x, 'a')"], 66, "create it (at character 23)"),
+        (
+            ["index", "create", "big", "w", "text", "--full-text", "--language", "xx"], 64,
+            "--language xx is not known: use one of da, de, en,"
+        ),
+    ])
+    func `a common mistake is answered with what to do`(
+        _ arguments: [String],
+        _ status: Int,
+        _ advice: String
+    ) throws {
+        let outcome = try folder.run(arguments)
+        #expect(outcome.status == Int32(status), "\(outcome.errors)")
+        #expect(outcome.errors.contains(advice), "\(outcome.errors)")
+    }
+
+    @Test
+    func `a document that is created beside one with a similar ID is remarked, unless only numbers differ`()
+        throws
+    {
+        #expect(try folder.run("put", "big", "towre", "{}").errors.contains("did you mean \"tower\"?"))
+        #expect(try folder.run("put", "big", "towre", "{}").errors.isEmpty)
+        #expect(try folder.run("put", "big", "trip-1", "{}").errors.isEmpty)
+        #expect(try folder.run("put", "big", "trip-2", "{}").errors.isEmpty)
+        let blob = try folder.run("blob", "put", "big", "twoer", "photo", "photo")
+        #expect(blob.errors.contains("created the document \"twoer\": did you mean \""), "\(blob.errors)")
+        #expect(try folder.run("put", "big", "tovver", "{}", "--quiet").errors.isEmpty)
     }
 
     @Test func `a name that is like no other has no hint`() throws {

@@ -45,6 +45,69 @@ struct ServeOptionsTests {
         #expect(clear.contains("are sent without encryption"))
     }
 
+    @Test(arguments: [["--collections", "nope"], ["--access", "none.json"], ["--tls", "nobody"]])
+    func `a listener that cannot start says only why`(_ options: [String]) throws {
+        let outcome = try folder.run(
+            ["serve", "db"] + options,
+            environment: ["LOVESEAT_IDENTITIES": folder.path + "/identities"]
+        )
+        #expect(outcome.status == 66)
+        #expect(!outcome.errors.contains("WARNING"), "\(outcome.errors)")
+        #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
+    }
+
+    @Test func `a sync over CouchDB's wire with a listener that does not speak it says what helps`() throws {
+        let server = try folder.serve("db")
+        defer { _ = server.interrupt() }
+        try folder.run("create", "copy")
+        let outcome = try folder.run("sync", "copy", "http://127.0.0.1:\(server.port)/db")
+        #expect(outcome.status == 64, "\(outcome.errors)")
+        #expect(outcome.errors.contains("use a ws:// or wss:// URL, or start it with `serve --couchdb`"))
+        #expect(!outcome.errors.contains("JSON"), "\(outcome.errors)")
+    }
+
+    @Test func `a URL with a wrong database is answered with the right one`() throws {
+        let server = try folder.serve("db")
+        defer { _ = server.interrupt() }
+        try folder.run("create", "copy")
+        let outcome = try folder.run("sync", "copy", "\(server.url)/travel.sights")
+        #expect(outcome.status == 66, "\(outcome.errors)")
+        #expect(
+            outcome.errors.contains("the peer's one is \(server.url); --collections names collections of it"),
+            "\(outcome.errors)"
+        )
+    }
+
+    @Test func `a user without any rights reads where rights are given`() throws {
+        try folder.write("{\"bob\":\"write\",\"*\":\"none\"}", to: "access.json")
+        try folder.run("create", "copy", "--collections", "travel.sights")
+        let password = ["LOVESEAT_PASSWORD": "s3cret"]
+        let (server, _) = try folder.serve(
+            "db",
+            ["--no-tls", "--user", "ana", "--access", "access.json"],
+            environment: password
+        )
+        defer { _ = server.interrupt() }
+        let outcome = try folder.run("sync", "copy", server.url, "--user", "ana", environment: password)
+        #expect(outcome.status == 77, "\(outcome.errors)")
+        #expect(
+            outcome.errors.contains("`serve --access` there gives rights by that name"),
+            "\(outcome.errors)"
+        )
+        #expect(!outcome.errors.contains("--collections"), "\(outcome.errors)")
+    }
+
+    @Test func `a sync with a peer that gives nothing pushes, and then says so`() throws {
+        let server = try folder.serve("db", "--write-only")
+        defer { _ = server.interrupt() }
+        try folder.run("put", "copy", "mine", "{}")
+        let outcome = try folder.run("sync", "copy", server.url)
+        #expect(outcome.status == 77, "\(outcome.errors)")
+        #expect(outcome.errors.contains("1 pushed, 0 pulled, 0 failed"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("use `loveseat push`"), "\(outcome.errors)")
+        #expect(try folder.run("ls", "db").lines == ["d", "mine"])
+    }
+
     @Test(arguments: [
         ["--read-only", "--write-only"], ["--couchdb", "--couchdb-min-tls", "9"], ["--couchdb-digest"],
         ["--couchdb-min-tls", "1.0"], ["--couchdb", "--couchdb-min-tls", "1.0"], ["--couchdb-port", "0"],

@@ -45,6 +45,42 @@ struct SignalTests {
         )
     }
 
+    /// Whether this process, and so the programs that it starts, ignore SIGHUP.
+    private static var ignoresHangup: Bool {
+        let handler = signal(SIGHUP, SIG_IGN)
+        signal(SIGHUP, handler)
+        return unsafeBitCast(handler, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+
+    @Test(arguments: [(SIGINT, 130), (SIGTERM, 143), (SIGHUP, 129)] as [(Int32, Int32)])
+    func `an atomic import from a pipe that is interrupted leaves nothing, or what was there`(
+        _ number: Int32,
+        _ status: Int32
+    ) throws {
+        // Under nohup, a hangup ends nothing.
+        if number == SIGHUP, Self.ignoresHangup { return }
+        for database in ["new", "db"] {
+            let process = Process()
+            process.executableURL = try CommandLineFolder.program
+            process.arguments = ["import", database, "-", "--atomic"]
+            process.currentDirectoryURL = URL(filePath: folder.path)
+            let (input, errors) = (Pipe(), Pipe())
+            (process.standardInput, process.standardError) = (input, errors)
+            process.standardOutput = FileHandle.nullDevice
+            try Lifeline.run(process)
+            let lines = (0..<3_000).map { "{\"_id\":\"x\($0)\"}\n" }.joined()
+            try input.fileHandleForWriting.write(contentsOf: Data(lines.utf8))
+            // Documents are in the transaction by then, and more could come.
+            _ = try errors.text { $0.contains("importing") }
+            kill(process.processIdentifier, number)
+            process.waitUntilExit()
+            #expect(process.terminationReason == .exit)
+            #expect(process.terminationStatus == status)
+        }
+        #expect(try folder.run("info", "new").status == 66)
+        #expect(try folder.run("ls", "db").lines == ["d"])
+    }
+
     @Test(arguments: [SIGINT, SIGTERM])
     func `serving over standard input and output ends with 0 at a signal`(_ signal: Int32) throws {
         let process = Process()
