@@ -49,7 +49,8 @@ link() {
         cp -r "$relink/$program.product" "$work/built/"
         swiftc -static-stdlib -emit-executable -module-name "$program" -o "$work/built/$program" -Xlinker --gc-sections -Xlinker -s \
             -Xlinker --defsym -Xlinker "main=${entry[$program]}" "@$relink/$program.product/Objects.LinkFileList" \
-            -lqrencode -lz -lstdc++ -lm "${foundation[@]}" > "$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
+            -lqrencode -lz -lstdc++ -lm "${foundation[@]}" > "$work/log" 2>&1 \
+            || { tail -n 5 "$work/log" >&2; echo "$program cannot be linked: build it first, as it is now, in $relink." >&2; exit 1; }
     done
     built="$work/built"
     ln -s "$(realpath "$relink/../../checkouts")" "$(realpath "$relink/../../workspace-state.json")" "$built/"
