@@ -26,7 +26,7 @@ public final class Result: ArrayProtocol, DictionaryProtocol, Sequence {
     /// The value from which all getters are made. Apps have no use for it.
     public func _stored(at index: Int) -> _StoredValue? {
         guard row.values.indices.contains(index) else { return nil }
-        if let known = wrapped[index] { return known }
+        if !wrapped.isEmpty, let known = wrapped[index] { return known }
         let value = _StoredValue(row.values[index], database)
         if case .json = row.values[index] { wrapped[index] = value }
         return value
