@@ -16,6 +16,16 @@ import Testing
         #expect(stored.dictionary(forKey: "key3")?.toJSON() == #"{"a":"é\"","b":null}"#)
     }
 
+    @Test func `the text of a document keeps white space in strings, and no other`() throws {
+        let stored = try world.reloaded(
+            try MutableDocument(json: #" { "c" : "", "b" : [ " ", {"c d" : 1} ], "a" : "\\ \" {" } "#)
+        )
+        let text = #"{"a":"\\ \" {","b":[" ",{"c d":1}],"c":""}"#
+        #expect(stored.toJSON() == text)
+        #expect(stored.toMutable().setString("x", forKey: "c").string(forKey: "a") == #"\ " {"#)
+        #expect(stored.toJSON() == text)
+    }
+
     @Test func `a floating number stays one in text`() throws {
         let stored = try world.reloaded(
             MutableDocument().setDouble(12345, forKey: "d").setInt(12345, forKey: "i")
