@@ -168,6 +168,24 @@ import Testing
         #expect(tree.current?.id == copy)
     }
 
+    /// Simulator with a hub, seed 14546: who knew the original put the deletion above its copy, and who did not put the copy back.
+    @Test func `a copy of an unknown later edit is deleted by a deletion that a hub's line has above it`()
+        throws
+    {
+        var tree = RevisionTree()
+        try take([first], 1, from: .loveseat, in: &tree)
+        delete(deletion, first, in: &tree)
+        try take([edit, first], 2, from: .hub, in: &tree)
+        #expect(tree.current?.id == deletion)
+        let copy = copyID(RevisionID(generation: 4, digest: [0xE4]), first, over: edit)
+        try take([copy, edit], 3, from: .hub, in: &tree)
+        #expect(tree.current?.id == copy)
+        let above = copyID(deletion, first, over: copy)
+        try take([above, copy], from: .hub, in: &tree)
+        #expect(tree.current?.id == above)
+        #expect(tree.closed.isEmpty)
+    }
+
     @Test func `a copy of an unknown edit beside a deletion is deleted with its document`() throws {
         var tree = RevisionTree()
         try take([first], 1, from: .loveseat, in: &tree)

@@ -98,6 +98,42 @@ import Testing
         #expect(tree.hasCurrent(hub))
     }
 
+    /// Simulator with a hub, seed 14183: the hub took a client's first revision for a document that was made anew, and its line says nothing
+    /// of the deletion any more.
+    @Test func `a deletion does not give way to what its author gave up where the hub's line began anew`()
+        throws
+    {
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        try take([anew], 2, from: .loveseat, in: &tree)
+        tree.insertLocal(deletion, parent: old, flags: .deleted, body: .emptyObject)
+        tree.recordMark(of: hub, at: deletion)
+        try take([copyID(anew, anew, over: old), old], 2, in: &tree)
+        #expect(tree.current?.id == deletion)
+        #expect(tree.closed == [anew])
+    }
+
+    /// Simulator with a hub, seed 14546: the deletion had been put on the line four times, against another revision.
+    @Test(arguments: [(1, true), (3, true), (4, false)])
+    func `a deletion gives way to what its author gave up only when that is put back a fourth time`(
+        _ times: Int,
+        _ stands: Bool
+    ) throws {
+        let edit = RevisionID(generation: 2, digest: [0xCC])
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        try take([anew], 2, from: .loveseat, in: &tree)
+        tree.insertLocal(deletion, parent: old, flags: .deleted, body: .emptyObject)
+        #expect(tree.closed == [anew])
+        var line = quarrel(4, on: [old], about: (deletion, old), with: (edit, old))
+        for _ in 1..<times { line = quarrel(1, on: line, about: (deletion, old)) }
+        try take(line, in: &tree)
+        #expect(tree.current?.id == line[0])
+        try take([copyID(anew, anew, over: line[0])] + line, 2, in: &tree)
+        #expect(tree.current?.isDeleted == stands)
+        #expect(tree.closed == (stands ? [anew] : [deletion]))
+    }
+
     /// Simulator with two hubs, seeds 1696, 3380: each of many clients put it there once more.
     @Test(arguments: [(2, false), (3, true)])
     func `what others put on a hub three times in spite of a deletion gives way here, too`(
@@ -133,11 +169,13 @@ import Testing
     private func quarrel(
         _ times: Int,
         on below: [RevisionID],
-        about gone: (deletion: RevisionID, origin: RevisionID)
+        about gone: (deletion: RevisionID, origin: RevisionID),
+        with live: (id: RevisionID, origin: RevisionID)? = nil
     ) -> [RevisionID] {
         var line = below
+        let live = live ?? (anew, anew)
         for _ in 0..<times {
-            line.insert(copyID(anew, anew, over: line[0]), at: 0)
+            line.insert(copyID(live.id, live.origin, over: line[0]), at: 0)
             line.insert(copyID(gone.deletion, gone.origin, over: line[0]), at: 0)
         }
         return line

@@ -155,16 +155,23 @@ package struct CurrentRevisionRule {
         return (live.isEmpty ? winners : live).max { $0.precedes($1) }
     }
 
-    /// Of one document a deletion wins, then the higher revision. A copy whose original is not known here may be an edit of a document that
-    /// was created again on top of a deletion, if its generation is higher: then the deletion counts as superseded.
+    /// Of one document a deletion wins, then the higher revision. A deletion on which an unknown edit may have been made counts as
+    /// superseded.
     func best(ofDocument candidates: [Candidate]) -> Candidate? {
-        let edit = candidates.filter { !$0.node.isDeleted && !tree.contains($0.original) }.map(
-            \.original.generation
-        ).max()
-        let standing = edit.map { edit in
-            candidates.filter { !$0.node.isDeleted || $0.original.generation >= edit }
+        let unknown = candidates.filter { !$0.node.isDeleted && !tree.contains($0.original) }
+        let standing = candidates.filter { candidate in
+            !candidate.node.isDeleted || !unknown.contains { mayContinue($0, candidate) }
         }
-        return (standing ?? candidates).max { $0.precedes($1) }
+        return standing.max { $0.precedes($1) }
+    }
+
+    /// Whether an edit of which only copies are known may have been made on top of a deletion, to create the document again. Not if a hub's
+    /// line has the deletion above it: a peer that knew only the copies would not have put it there.
+    private func mayContinue(_ edit: Candidate, _ deletion: Candidate) -> Bool {
+        guard edit.original.generation > deletion.original.generation else { return false }
+        return !tree.nodes.keys.contains {
+            tree.original($0) == deletion.original && tree.returns(of: edit.original, to: $0) > 0
+        }
     }
 
     /// Candidates that share an origin are of one document. The revision below a copy belongs to another document.

@@ -37,7 +37,7 @@ struct HubConflict {
         let before = tree.closed
         let returns = returns(in: tree)
         let isLive = tree.nodes[theirs]?.isDeleted == false
-        if returns > 0, isPutBack(in: tree) { return }
+        if isPutBack(in: tree) { return }
         tree.closed.insert(mine.original)
         if isLive { reopen(tree.original(theirs), &tree) }
         if !mine.node.isDeleted, let current = tree.current, current.isDeleted,
@@ -74,10 +74,19 @@ struct HubConflict {
     }
 
     /// Whether a live revision that the author of our deletion gave up was put beside it, or on top of it, by a peer that cannot know that.
+    ///
+    /// The peer gives way when the line has its revision three times and the deletion on top. A fourth time, it will not.
     private func isPutBack(in tree: RevisionTree) -> Bool {
         mine.node.isDeleted && tree.nodes[theirs]?.isDeleted == false
             && wasGivenUp(tree.original(theirs), in: tree)
-            && returns(in: tree) <= CurrentRevisionRule.maximumReturns
+            && timesPutBack(in: tree) <= CurrentRevisionRule.maximumReturns
+    }
+
+    /// How often the hub's line has its revision above ours. How often it has ours says less: that may have been put there against something
+    /// else.
+    private func timesPutBack(in tree: RevisionTree) -> Int {
+        let line = tree.line(theirs).map(tree.original)
+        return line.prefix(line.lastIndex(of: mine.original) ?? 0).count { $0 == tree.original(theirs) }
     }
 
     /// Whether a revision was closed by a peer that knew it, and not only by giving way.
