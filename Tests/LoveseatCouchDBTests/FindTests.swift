@@ -166,6 +166,66 @@ struct FindTests {
         #expect(try await served.call("POST", "/main/_find", strict).status == 400)
     }
 
+    @Test func `IDs have the order of their bytes, and come after all values that are not strings`()
+        async throws
+    {
+        let served = try await serve()
+        func count(_ condition: JSONValue) async throws -> Int {
+            ids(try await find(served, ["selector": ["_id": condition], "limit": 100])).count
+        }
+        for value: JSONValue in [nil, true, 5, [], [:], ["a": 1]] {
+            #expect(try await count(["$lt": value]) == 0)
+            #expect(try await count(["$lte": value]) == 0)
+            #expect(try await count(["$gt": value]) == 61)
+            #expect(try await count(["$gte": value]) == 61)
+        }
+        #expect(try await count(["$gt": "Z"]) == 61)
+        #expect(try await count(["$lte": "d59"]) == 56)
+        // The IDs of documents only.
+        let other = try await find(served, ["selector": ["deep": ["x": ["$lt": [:]]]], "limit": 100])
+        #expect(ids(other).count == 60)
+        await served.listener.stop()
+    }
+
+    @Test func `an index with another name is in another design document`() async throws {
+        let served = try await serve()
+        func create(_ name: String) async throws -> JSONValue {
+            let index: JSONValue = ["index": ["fields": ["n"]], "name": .string(name)]
+            return try await served.call("POST", "/main/_index", index).json
+        }
+        let (one, other) = (try await create("one"), try await create("other"))
+        #expect(other["result"] == "created")
+        #expect(one["id"] != other["id"])
+        let again = try await create("one")
+        #expect(again["result"] == "exists")
+        #expect(again["id"] == one["id"])
+        await served.listener.stop()
+    }
+
+    @Test func `an index is not put into a design document of another language`() async throws {
+        let served = try await serve()
+        let functions: JSONValue = ["views": ["byn": ["map": "function (doc) { emit(doc.n) }"]]]
+        for (name, design): (String, JSONValue) in [("empty", [:]), ("functions", functions)] {
+            #expect(try await served.call("PUT", "/main/_design/\(name)", design).status == 201)
+            let index: JSONValue = ["index": ["fields": ["n"]], "name": "byn", "ddoc": .string(name)]
+            #expect(try await served.call("POST", "/main/_index", index).status == 400)
+            let stored = try await served.call("GET", "/main/_design/\(name)").json
+            #expect(stored["views"] == design["views"])
+        }
+        await served.listener.stop()
+    }
+
+    @Test func `the condition of a partial index is stored with its operators`() async throws {
+        let served = try await serve()
+        let definition: JSONValue = ["fields": ["n"], "partial_filter_selector": ["kind": "a"]]
+        let index: JSONValue = ["index": definition, "name": "some", "ddoc": "of-a"]
+        #expect(try await served.call("POST", "/main/_index", index).status == 200)
+        let view = try await served.call("GET", "/main/_design/of-a").json["views"]?["some"]
+        #expect(view?["map"]?["partial_filter_selector"] == ["kind": ["$eq": "a"]])
+        #expect(view?["options"]?["def"] == definition)
+        await served.listener.stop()
+    }
+
     @Test func `an index that is deleted is gone with its design document`() async throws {
         let served = try await serve()
         let path = "/main/_index/_design%2Fbyn/json/first"

@@ -23,14 +23,16 @@ struct IndexResource: Resource {
         try RequestJSON.checkConditions(body)
         let request = try IndexRequest(body?.value ?? .null)
         let found = try await branches(of: request.designID, in: entry, for: exchange)?.0.winner
-        var design = found.flatMap { $0.isDeleted ? nil : $0.body }.map { JSONElement($0).value } ?? [:]
-        guard design["language"] ?? "query" == "query" else {
+        let existing = found.flatMap { $0.isDeleted ? nil : $0.body }.map { JSONElement($0).value }
+        // Without a language, a design document is one of JavaScript.
+        guard existing.map({ $0["language"] == "query" }) ?? true else {
             throw CouchDBError(
                 400,
                 "invalid_design_document",
                 "\(request.designID) is not a design document of indexes"
             )
         }
+        var design = existing ?? [:]
         var views = design["views"]?.object ?? [:]
         let exists = views[request.name] == request.view
         if !exists {

@@ -115,24 +115,34 @@ struct IndexRequest: Sendable {
         }
         let (fields, isDescending) = try FindRequest.sort(list)
         let filter = index["partial_filter_selector"] ?? [:]
-        do { _ = try Selector(parsing: filter) } catch { throw CouchDBError(400, error.error, error.reason) }
+        let condition: Selector
+        do { condition = try Selector(parsing: filter) } catch {
+            throw CouchDBError(400, error.error, error.reason)
+        }
         let map: JSONValue = [
             "fields": FindRequest.directions(of: fields, isDescending: isDescending),
-            "partial_filter_selector": filter,
+            "partial_filter_selector": condition.description,
         ]
         var definition: JSONValue = ["fields": list]
         if filter != [:] { definition["partial_filter_selector"] = filter }
         view = ["map": map, "reduce": "_count", "options": ["def": definition]]
-        let hash = Insecure.SHA1.hash(data: JSONText(canonical: definition).bytes)
-            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-        let names = try [members["name"], members["ddoc"]].map { value throws(CouchDBError) -> String in
-            guard let value else { return hash }
-            guard let text = value.string, !text.isEmpty else {
-                throw CouchDBError(400, "invalid_index_name", "Invalid index name: \(erlangTerm(value))")
-            }
-            return text
+        let givenName = try Self.name(members["name"])
+        name = givenName ?? Self.hash(definition)
+        // Indexes of other names are in design documents of their own.
+        let named = givenName.map { ["definition": definition, "name": .string($0)] } ?? definition
+        designID = MangoIndex.designID(try Self.name(members["ddoc"]) ?? Self.hash(named))
+    }
+
+    private static func name(_ value: JSONValue?) throws(CouchDBError) -> String? {
+        guard let value else { return nil }
+        guard let text = value.string, !text.isEmpty else {
+            throw CouchDBError(400, "invalid_index_name", "Invalid index name: \(erlangTerm(value))")
         }
-        name = names[0]
-        designID = MangoIndex.designID(names[1])
+        return text
+    }
+
+    private static func hash(_ value: JSONValue) -> String {
+        Insecure.SHA1.hash(data: JSONText(canonical: value).bytes)
+            .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

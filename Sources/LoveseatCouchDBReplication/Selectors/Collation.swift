@@ -24,6 +24,14 @@ package enum Collation {
         }
     }
 
+    /// Compares the ID of a document with a value: IDs have the order of `_all_docs`, which is that of their bytes, and come after all
+    /// values that are not strings.
+    static func compareID(_ id: JSONValue, _ other: JSONValue) -> Order {
+        guard let id = id.string else { return compare(id, other) }
+        guard let other = other.string else { return .after }
+        return id.isExactly(other) ? .same : id.bytesPrecede(other) ? .before : .after
+    }
+
     /// Integers are compared exactly, with doubles too. Longer ones are compared by their digits.
     package static func compare(_ one: JSONNumber, _ other: JSONNumber) -> Order {
         if let left = one.exactly(Int128.self), let right = other.exactly(Int128.self) {

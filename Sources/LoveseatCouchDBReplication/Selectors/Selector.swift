@@ -203,14 +203,19 @@ package indirect enum Selector: Sendable {
 }
 
 extension Selector {
-    /// Whether a value meets the condition.
-    package func matches(_ value: JSONValue) -> Bool {
+    private static let idPath: FieldPath = ["_id"]
+
+    /// Whether a document meets the condition.
+    package func matches(_ document: JSONValue) -> Bool { matches(document, isDocument: true) }
+
+    fileprivate func matches(_ value: JSONValue, isDocument: Bool) -> Bool {
         switch self {
-        case .all(let parts): parts.allSatisfy { $0.matches(value) }
-        case .any(let parts): parts.contains { $0.matches(value) }
-        case .none(let parts): parts.allSatisfy { $0.negated.matches(value) }
-        case .not(let part): part.negated.matches(value)
-        case .field(let path, let condition): condition.holds(Self.value(at: path, in: value))
+        case .all(let parts): parts.allSatisfy { $0.matches(value, isDocument: isDocument) }
+        case .any(let parts): parts.contains { $0.matches(value, isDocument: isDocument) }
+        case .none(let parts): parts.allSatisfy { $0.negated.matches(value, isDocument: isDocument) }
+        case .not(let part): part.negated.matches(value, isDocument: isDocument)
+        case .field(let path, let condition):
+            condition.holds(Self.value(at: path, in: value), isID: isDocument && path == Self.idPath)
         }
     }
 
@@ -244,12 +249,15 @@ extension Selector {
 }
 
 extension Selector.Condition {
-    fileprivate func holds(_ value: JSONValue?) -> Bool {
+    /// `isID`: whether the value is the ID of a document.
+    fileprivate func holds(_ value: JSONValue?, isID: Bool) -> Bool {
         if case .exists(let flag) = self { return (value != nil) == flag }
         guard let value else { return false }
         switch self {
         case .compare(let wanted, let other):
-            return wanted.contains(Collation.compare(value, other))
+            return wanted.contains(
+                isID ? Collation.compareID(value, other) : Collation.compare(value, other)
+            )
         case .exists: return true
         case .type(let type): return Self.type(of: value).isExactly(type)
         case .isIn(let values, let flag):
@@ -268,12 +276,13 @@ extension Selector.Condition {
             return values.allSatisfy { wanted in items.contains { Collation.compare(wanted, $0) == .same } }
         case .elementMatch(let selector, let all):
             guard let items = value.array, !items.isEmpty else { return false }
-            return all ? items.allSatisfy(selector.matches) : items.contains(where: selector.matches)
+            let matches = { (item: JSONValue) in selector.matches(item, isDocument: false) }
+            return all ? items.allSatisfy(matches) : items.contains(where: matches)
         case .keyMatch(let selector):
-            return value.object?.keys.contains { selector.matches(.string($0)) } ?? false
-        case .not(let condition): return !condition.holds(value)
-        case .both(let conditions): return conditions.allSatisfy { $0.holds(value) }
-        case .sub(let selector): return selector.matches(value)
+            return value.object?.keys.contains { selector.matches(.string($0), isDocument: false) } ?? false
+        case .not(let condition): return !condition.holds(value, isID: isID)
+        case .both(let conditions): return conditions.allSatisfy { $0.holds(value, isID: isID) }
+        case .sub(let selector): return selector.matches(value, isDocument: false)
         }
     }
 
