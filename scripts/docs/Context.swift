@@ -64,6 +64,7 @@ public let identity: TLSIdentity = given()
 public let listener: URLEndpointListener = given()
 public let peer: PairedPeer = given()
 public let replicator: Replicator = given()
+public let resolver: any ConflictResolverProtocol = given()
 public let url: URL = given()
 
 public let jpeg: Data = given()
@@ -73,6 +74,7 @@ public let scanned: String = given()
 
 public func show(_ qrCode: String, _ digits: String?) {}
 public func show(_ photo: Data) {}
+public func gracefulShutdown() async throws {}
 public func refresh(_ documentIDs: [String]) async {}
 public func reload() async {}
 public func confirm(_ question: String) async -> Bool { given() }

@@ -11,26 +11,47 @@ public struct Conflict: Sendable {
     public let remoteDocument: Document?
     /// The last version that both have in common; nil if there is none, or if its content is no longer kept.
     public let baseDocument: Document?
-    fileprivate let sides: ConflictCase
+
+    /// Creates a conflict, to test a resolver without a replication.
+    ///
+    /// The documents need not have been saved. A replicator makes the conflicts that it has resolved itself.
+    ///
+    /// - Parameters:
+    ///   - documentID: The ID that all of the documents have.
+    ///   - localDocument: The version of this database; nil for a deletion.
+    ///   - remoteDocument: The version of the peer; nil for a deletion.
+    ///   - baseDocument: The last version that both have in common. The default is nil, for none.
+    public init(
+        documentID: String,
+        localDocument: Document?,
+        remoteDocument: Document?,
+        baseDocument: Document? = nil
+    ) {
+        self.documentID = documentID
+        self.localDocument = localDocument
+        self.remoteDocument = remoteDocument
+        self.baseDocument = baseDocument
+    }
 
     init(_ conflict: ConflictCase) {
-        sides = conflict
-        documentID = conflict.documentID
         func document(_ side: ConflictCase.Side?) -> Document? {
             guard let side, !side.isDeleted else { return nil }
             return Document(id: conflict.documentID, revisionID: side.revision, sequence: 0, body: side.body)
         }
-        localDocument = document(conflict.local)
-        remoteDocument = document(conflict.remote)
-        baseDocument = document(conflict.base)
+        self.init(
+            documentID: conflict.documentID,
+            localDocument: document(conflict.local),
+            remoteDocument: document(conflict.remote),
+            baseDocument: document(conflict.base)
+        )
     }
 }
 
 /// Decides between two versions of a document.
 ///
 /// A resolver runs outside every lock and transaction, for several documents at a time, and again if the document changes meanwhile.
-/// Use the same resolver on every peer, and let its result depend on the conflict alone, so that all peers end with the same
-/// document.
+/// The replicator that connects asks its resolver; a listener has none. Use the same resolver on every peer that connects, and let its
+/// result depend on the conflict alone, so that all peers end with the same document.
 public protocol ConflictResolverProtocol: Sendable {
     /// Returns the document that replaces both versions.
     ///
@@ -72,11 +93,12 @@ private struct ClosureResolver: ConflictResolverProtocol {
 
 struct DefaultResolver: ConflictResolverProtocol {
     func resolve(conflict: Conflict) async throws -> Document? {
-        switch DefaultConflictResolver.resolve(conflict.sides) {
-        case .local: conflict.localDocument
-        case .remote: conflict.remoteDocument
-        case .merged, .deleted: nil
+        guard let local = conflict.localDocument, let remote = conflict.remoteDocument else { return nil }
+        // A document that an app made for a test may have no revision.
+        guard let mine = local.revisionID, let theirs = remote.revisionID else {
+            return local.revisionID == nil ? remote : local
         }
+        return DefaultConflictResolver.prefers(mine, to: theirs) ? local : remote
     }
 }
 

@@ -70,6 +70,9 @@ package enum Resolution: Hashable, Sendable {
 package enum DefaultConflictResolver {
     package static func resolve(_ conflict: ConflictCase) -> Resolution {
         if conflict.local.isDeleted || conflict.remote.isDeleted { return .deleted }
-        return conflict.local.revision > conflict.remote.revision ? .local : .remote
+        return prefers(conflict.local.revision, to: conflict.remote.revision) ? .local : .remote
     }
+
+    /// Whether the first of two versions wins, neither of which is a deletion.
+    package static func prefers(_ one: RevisionID, to other: RevisionID) -> Bool { one > other }
 }
