@@ -81,6 +81,33 @@ public final class LiveModel<Value: Sendable> {
         return state
     }
 
+    /// Waits until the value meets a condition: for programs without views, such as a terminal's, and for tests.
+    ///
+    /// ```swift
+    /// let model = await LiveQuery<Sight>(sights)
+    /// print(try await model.wait { !$0.isEmpty })
+    /// ```
+    ///
+    /// - Parameter isWanted: The condition. It is asked about the first value that was read, and after each change; not while ``error`` is set.
+    /// - Returns: The value that meets the condition.
+    /// - Throws: ``error`` as soon as a value cannot be read; `CancellationError` if the task is cancelled.
+    @discardableResult
+    public func wait(until isWanted: (Value) throws -> Bool) async throws -> Value {
+        while true {
+            try Task.checkCancellation()
+            let (changes, change) = AsyncStream.makeStream(of: Void.self)
+            let state = withObservationTracking {
+                started
+            } onChange: {
+                change.finish()
+            }
+            if let error = state.error { throw error }
+            if !state.isLoading, try isWanted(state.value) { return state.value }
+            // Nothing comes but the end, at the next change or when the task is cancelled.
+            for await _ in changes {}
+        }
+    }
+
     private func show(_ result: Result<Value, any Error>) {
         switch result {
         case .success(let value): state = State(value: value, isLoading: false)
@@ -101,21 +128,94 @@ extension LiveModel {
 
     /// Creates a model of a query's rows; see ``Query/changes()``.
     public convenience init(_ query: Query) where Value == [QueryRow] {
-        self.init(query) { $0 }
+        self.init {
+            query
+        } decode: {
+            $0
+        }
     }
 
     /// Creates a model of a query's rows as values of a type; see ``QueryRow/decode(_:dataKey:)``.
+    ///
+    /// - Parameters:
+    ///   - query: The query, with its parameters.
+    ///   - type: The type of the values.
+    ///   - dataKey: The column that has a value's properties; nil if they are columns themselves.
+    ///   - skip: Is called with each row that does not fit the type, and why; the row is left out then. By default it is nil, and one such row
+    ///     makes ``error``, so that nothing is missing without anybody noticing. It is called again for each new result, on another thread.
     public convenience init<Model: Decodable & Sendable>(
         _ query: Query,
         as type: Model.Type = Model.self,
-        dataKey: String? = nil
+        dataKey: String? = nil,
+        skipping skip: (@Sendable (QueryRow, LoveseatError) -> Void)? = nil
     ) where Value == [Model] {
-        self.init(query) { try QueryRow.decode($0, type, dataKey) }
+        self.init {
+            query
+        } decode: { rows in
+            try Self.decode(rows, skip) { row throws(LoveseatError) in try row.decode(type, dataKey: dataKey)
+            }
+        }
+    }
+
+    /// Creates a model of the rows of a query in SQL++; see ``Database/createQuery(_:)``.
+    ///
+    /// ``error`` is what is wrong with the text or the parameters.
+    public convenience init(_ text: String, _ parameters: QueryParameters = [:], in database: Database)
+    where Value == [QueryRow] {
+        self.init {
+            try Query(text, parameters, in: database)
+        } decode: {
+            $0
+        }
+    }
+
+    /// Creates a model of the rows of a query in SQL++ as values of a type; see ``QueryRow/decode(_:dataKey:)``.
+    ///
+    /// ``error`` is what is wrong with the text or the parameters.
+    ///
+    /// - Parameters:
+    ///   - text: The text of the query.
+    ///   - parameters: The values of its parameters. The default is none.
+    ///   - database: The database that the query reads.
+    ///   - type: The type of the values.
+    ///   - dataKey: The column that has a value's properties; nil if they are columns themselves.
+    ///   - skip: Is called with each row that does not fit the type, which is left out then. The default is nil: such a row makes ``error``.
+    public convenience init<Model: Decodable & Sendable>(
+        _ text: String,
+        _ parameters: QueryParameters = [:],
+        in database: Database,
+        as type: Model.Type = Model.self,
+        dataKey: String? = nil,
+        skipping skip: (@Sendable (QueryRow, LoveseatError) -> Void)? = nil
+    ) where Value == [Model] {
+        self.init {
+            try Query(text, parameters, in: database)
+        } decode: { rows in
+            try Self.decode(rows, skip) { row throws(LoveseatError) in try row.decode(type, dataKey: dataKey)
+            }
+        }
+    }
+
+    /// Decodes elements. Those that cannot be are reported and left out, or, without `skip`, the first one is thrown.
+    nonisolated private static func decode<Element, Model>(
+        _ elements: [Element],
+        _ skip: (@Sendable (Element, LoveseatError) -> Void)?,
+        _ decode: (Element) throws(LoveseatError) -> Model
+    ) throws(LoveseatError) -> [Model] {
+        var models: [Model] = []
+        models.reserveCapacity(elements.count)
+        for element in elements {
+            do throws(LoveseatError) { models.append(try decode(element)) } catch {
+                guard let skip else { throw error }
+                skip(element, error)
+            }
+        }
+        return models
     }
 
     convenience init<Model>(
-        _ query: @autoclosure @escaping @Sendable () throws -> Query,
-        _ decode: @escaping @Sendable ([QueryRow]) throws -> [Model]
+        _ query: @escaping @Sendable () throws -> Query,
+        decode: @escaping @Sendable ([QueryRow]) throws -> [Model]
     )
     where Value == [Model] {
         self.init(initial: []) {
@@ -135,12 +235,34 @@ extension LiveModel {
     }
 
     /// Creates a model of documents as values of a type; see ``Collection/observe(_:as:)``.
+    ///
+    /// - Parameters:
+    ///   - collection: The collection.
+    ///   - listing: Which of its documents, in which order. The default is all, in the order of their IDs.
+    ///   - type: The type of the values.
+    ///   - skip: Is called with each document that does not fit the type, and why; the document is left out then. By default it is nil, and one such
+    ///     document makes ``error``. It is called again after each change, on another thread and outside the transaction's closure.
     public convenience init<Model: Decodable & Sendable>(
         _ collection: Collection,
         _ listing: DocumentListing = .all,
-        as type: Model.Type = Model.self
+        as type: Model.Type = Model.self,
+        skipping skip: (@Sendable (Document, LoveseatError) -> Void)? = nil
     ) where Value == [Model] {
-        self.init(initial: []) { try collection.observe(listing, as: type) }
+        guard let skip else {
+            self.init(initial: []) { try collection.observe(listing, as: type) }
+            return
+        }
+        self.init(initial: []) {
+            try collection.observe(listing).results.map { result in
+                result.flatMap { documents in
+                    Result {
+                        try Self.decode(documents, skip) { document throws(LoveseatError) in
+                            try document.decode(type)
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// Creates a model of one document; see ``Collection/observe(id:)``.
@@ -155,5 +277,15 @@ extension LiveModel {
         as type: Model.Type = Model.self
     ) where Value == Model? {
         self.init(initial: nil) { try collection.observe(id: id, as: type) }
+    }
+}
+
+extension Query {
+    /// Creates a query with its parameters.
+    fileprivate init(_ text: String, _ parameters: QueryParameters, in database: Database)
+        throws(LoveseatError)
+    {
+        self = try database.createQuery(text)
+        self.parameters = parameters
     }
 }
