@@ -201,4 +201,39 @@ public final class Database: Sendable {
         LogDomain.database.log(.info, "\(name): maintenance: \(type)")
         try DocumentStore.wrapping { try type.perform(on: store) }
     }
+
+    /// Performs several kinds of maintenance one after the other, on a thread of the database's own: what a service does every night.
+    ///
+    /// ```swift
+    /// try await database.performMaintenance(types: [.compact, .optimize], removingTombstonesOlderThan: .seconds(90 * 86_400))
+    /// ```
+    ///
+    /// No thread of Swift's pool is blocked. If the task is cancelled, the kind that has begun is completed, and the others are left out.
+    ///
+    /// - Parameters:
+    ///   - types: The kinds of maintenance, in their order.
+    ///   - age: Before them, tombstones of at least this age are removed; see ``removeTombstones(olderThan:)``. With nil, the default, all are kept.
+    /// - Returns: The number of tombstones that were removed.
+    /// - Throws: As ``performMaintenance(type:)`` and ``removeTombstones(olderThan:)``, and `CancellationError`.
+    @discardableResult
+    public func performMaintenance(
+        types: [MaintenanceType],
+        removingTombstonesOlderThan age: Duration? = nil
+    ) async throws -> Int {
+        try Task.checkCancellation()
+        let work = Task.detached(executorPreference: BlockingThreads.shared) { [self] in
+            var removed = 0
+            if let age { removed = try removeTombstones(olderThan: age) }
+            for type in types {
+                try Task.checkCancellation()
+                try performMaintenance(type: type)
+            }
+            return removed
+        }
+        return try await withTaskCancellationHandler {
+            try await work.value
+        } onCancel: {
+            work.cancel()
+        }
+    }
 }

@@ -31,6 +31,10 @@ extension Replicator {
         public let compared: UInt64
         /// The number of documents pushed and pulled over this connection.
         public let documents: UInt64
+        /// The number of ``documents`` that were pushed.
+        public let documentsPushed: UInt64
+        /// The number of ``documents`` that were pulled.
+        public var documentsPulled: UInt64 { documents.subtractingSaturated(documentsPushed) }
         /// The number of documents pushed over this connection as a difference from an earlier revision.
         public let deltasSent: UInt64
         /// The number of documents pulled over this connection as a difference from an earlier revision.
@@ -46,6 +50,7 @@ extension Replicator {
             isTotalKnown = progress.isTotalKnown
             compared = progress.compared
             documents = progress.documents
+            documentsPushed = progress.documentsPushed
             deltasSent = progress.deltas.sent
             deltasReceived = progress.deltas.received
             deltaBytesSaved = progress.deltas.bytesSaved

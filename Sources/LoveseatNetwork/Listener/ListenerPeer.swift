@@ -1,5 +1,5 @@
 public import LoveseatCore
-package import LoveseatModel
+public import LoveseatModel
 import LoveseatReplication
 import NIOConcurrencyHelpers
 
@@ -18,14 +18,17 @@ public struct ListenerPeer: Sendable {
 }
 
 /// A document that a listener could not replicate with a peer.
-package struct ListenerFailure: Sendable {
-    /// ``ListenerPeer/number``.
-    package let peer: Int
-    package let collection: CollectionName?
-    package let documentID: String
+public struct ListenerFailure: Sendable {
+    /// The ``ListenerPeer/number`` of the peer.
+    public let peer: Int
+    /// The document's collection; nil if it is not known.
+    public let collection: CollectionName?
+    /// The document's ID.
+    public let documentID: String
     /// Whether the peer should have been sent the document; false if the peer sent it.
-    package let isPush: Bool
-    package let error: LoveseatError
+    public let isPush: Bool
+    /// Why the document could not be replicated, such as the error of ``URLEndpointListenerConfiguration/incomingFilter``.
+    public let error: LoveseatError
 }
 
 /// The connected peers of a listener, and the feeds that observe them.

@@ -202,6 +202,9 @@ public final class URLEndpointListener: Sendable {
         await finishing(on: BlockingThreads.shared) { await peers.accessChanged() }
     }
 
+    /// The peers that are connected now, in the order in which they connected; ``peerChanges`` follows them.
+    public var peers: [ListenerPeer] { registry.connected }
+
     /// A feed of what happens to each peer from now on: it connects, transfers documents, becomes idle, disconnects.
     ///
     /// It ends when the listener stops, after the last event of each peer. Ask for it before ``start()`` to get all events. A slow
@@ -213,8 +216,11 @@ public final class URLEndpointListener: Sendable {
     /// There is one event for each piece of up to 256 kB. A consumer that falls behind misses events.
     public var blobTransfers: Feed<BlobTransfer> { registry.blobTransfers }
 
-    /// A feed of the documents that cannot be replicated with a peer, from now on. It ends when the listener stops.
-    package var failures: Feed<ListenerFailure> { registry.failures }
+    /// A feed of the documents that are refused, or cannot be replicated with a peer for another reason, from now on. It ends when the listener
+    /// stops.
+    ///
+    /// A peer may try again what is refused. A consumer that falls behind misses failures.
+    public var failures: Feed<ListenerFailure> { registry.failures }
 
     /// The documents that are on their way over a peer's connection, or wait for their turn; nil if it has ended.
     ///

@@ -111,6 +111,17 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         return (offer.code, Feed(events) {})
     }
 
+    /// Makes the code invalid that ``makeCode(for:name:validFor:)`` returned last, for example when its screen is closed.
+    ///
+    /// The feed of its events ends. Does nothing if the code was used, has expired or was withdrawn. Peers that were paired stay paired.
+    public func withdrawCode() {
+        let number = state.withLockedValue { state in
+            // A peer that is using the code is about to get its response, and the feed its last event.
+            state.offer.flatMap { $0.user == nil ? $0.number : nil }
+        }
+        if let number { withdraw(number) }
+    }
+
     private func withdraw(_ number: Int) {
         state.withLockedValue { state in
             if state.offer?.number != number { return }

@@ -186,6 +186,13 @@ extension ReplicatorConfiguration {
 }
 
 extension PairedPeer {
-    /// The endpoint at the first of the peer's URLs; nil for a peer that connects to this database.
-    public var endpoint: URLEndpoint? { urls.first.flatMap { URL(string: $0) }.map { URLEndpoint($0) } }
+    /// The endpoint at the first of the peer's URLs; nil for a peer that connects to this database. See ``endpoints``.
+    public var endpoint: URLEndpoint? { endpoints.first }
+
+    /// The endpoints at all of the peer's URLs, in the order in which the peer listed them; empty for a peer that connects to this database.
+    ///
+    /// A listener has one for each of its addresses, and not all of them can be reached from every network. A replicator connects to one. If it
+    /// becomes ``Replicator/ActivityLevel/offline``, stop it, and start one for the next endpoint. Each endpoint has checkpoints of its own, so that
+    /// the first replication with it compares all changes, and transfers only those that are missing.
+    public var endpoints: [URLEndpoint] { urls.compactMap { URL(string: $0) }.map { URLEndpoint($0) } }
 }

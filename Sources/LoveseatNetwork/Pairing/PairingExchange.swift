@@ -58,11 +58,11 @@ package struct PairingHeader {
 }
 
 /// The names that devices give themselves, for people to read. Rights never depend on them.
-package enum DeviceName {
+public enum DeviceName {
     private static let maximumLength = 64
 
-    /// The name of this host.
-    package static var ofThisHost: String { ProcessInfo.processInfo.hostName }
+    /// The name of this host, by which a peer that is paired with it knows it: its ``PairedPeer/name``, unless the peer's owner gave another one.
+    public static var ofThisHost: String { ProcessInfo.processInfo.hostName }
 
     /// The name in a header.
     static func encoded(_ name: String) -> String {
