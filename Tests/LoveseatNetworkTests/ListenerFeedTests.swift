@@ -62,6 +62,50 @@ struct ListenerFeedTests {
     }
 
     @Test(.timeLimit(.minutes(1)))
+    func `a listener lists the peers that are connected, until they are gone`() async throws {
+        let listener = try listener()
+        #expect(listener.peers.isEmpty)
+        try await listener.start()
+        let replicator = try await connect(to: listener)
+        let peer = try #require(listener.peers.first)
+        #expect(listener.peers.count == 1)
+        #expect(peer.status.activity != .stopped)
+        let changes = listener.peerChanges
+        replicator.stop()
+        for await peer in changes where peer.status.activity == .stopped { break }
+        #expect(listener.peers.isEmpty)
+        await listener.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a listener reports the documents that it refuses, with the filter's error`() async throws {
+        var configuration = URLEndpointListenerConfiguration(collections: [try far.defaultCollection()])
+        configuration.networkInterface = "127.0.0.1"
+        configuration.disableTLS = true
+        configuration.incomingFilter = { _, document, _ in
+            document.id == "bad" ? LoveseatError(.httpForbidden, "not this one") : nil
+        }
+        let listener = URLEndpointListener(configuration)
+        let failures = listener.failures
+        try await listener.start()
+        try near.defaultCollection().save(Document(id: "good"))
+        try near.defaultCollection().save(Document(id: "bad"))
+        let replicator = try await connect(to: listener)
+        var found: ListenerFailure?
+        for await failure in failures {
+            found = failure
+            break
+        }
+        #expect(found?.documentID == "bad")
+        #expect(found?.isPush == false)
+        #expect(found?.collection == CollectionName.default)
+        #expect(found?.error.message.contains("not this one") == true)
+        replicator.stop()
+        await replicator.waitUntilStopped()
+        await listener.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
     func `a listener's feed of peers ends when nobody has the listener any more`() async throws {
         let changes = try { try listener().peerChanges }()
         for await _ in changes {}

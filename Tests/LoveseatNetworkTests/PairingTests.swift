@@ -96,6 +96,31 @@ struct PairingTests {
         await listener.stop()
     }
 
+    @Test(.timeLimit(.minutes(2)))
+    func `a code that is withdrawn pairs nobody, and its events end`() async throws {
+        let listener = try await serve(try identity("kiosk"))
+        let (withdrawn, void) = try authenticator.makeCode(for: listener)
+        authenticator.withdrawCode()
+        authenticator.withdrawCode()
+        for await _ in void { Issue.record("nobody used it") }
+        #expect(await error(withdrawn, as: try identity("one")) == .httpAuthRequired)
+        let (next, paired) = try authenticator.makeCode(for: listener)
+        #expect(await error(next, as: try identity("two")) == nil)
+        for await _ in paired {}
+        // A code that was used is not there any more, and those who used it are.
+        authenticator.withdrawCode()
+        #expect(try far.pairedPeers().count == 1)
+        await listener.stop()
+    }
+
+    @Test func `a peer has an endpoint for each of its URLs`() {
+        let urls = ["wss://10.0.0.1:55990/db", "wss://192.168.1.7:55990/db"]
+        let peer = PairedPeer(name: "kiosk", fingerprint: "00", urls: urls)
+        #expect(peer.endpoints.map(\.url.absoluteString) == urls)
+        #expect(peer.endpoint?.url.absoluteString == urls[0])
+        #expect(PairedPeer(name: "phone", fingerprint: "00", urls: []).endpoint == nil)
+    }
+
     @Test func `a code is good once, for a while, and until another one`() async throws {
         let listener = try await serve(try identity("kiosk"))
         let (first, _) = try authenticator.makeCode(for: listener)
