@@ -6,8 +6,6 @@ package struct ListStore: Sendable {
     package let database: Database
     package let lists: Loveseat.Collection
     package let items: Loveseat.Collection
-    /// The items of a list, those that are done last. Its parameter is the list's ID.
-    let itemsOfList: Query
     /// Not shared with other devices.
     let device: Loveseat.Collection
     /// Keeps the key by which other devices know this one.
@@ -22,9 +20,6 @@ package struct ListStore: Sendable {
             database: database,
             lists: try database.createCollection(name: "lists", scope: "shared"),
             items: items,
-            itemsOfList: try database.createQuery(
-                "SELECT meta().id, * FROM shared.items WHERE list = $list ORDER BY isDone, added, meta().id"
-            ),
             device: try database.createCollection(name: "device"),
             identities: identities ?? FileIdentityStore(folder: folder.appending(path: "identities"))
         )

@@ -98,9 +98,12 @@ package final class ListModel: ScreenModel {
         self.store = store
         self.id = id
         list = LiveDocument(store.lists, id: id)
-        var query = store.itemsOfList
-        query.parameters = ["list": .string(id)]
-        liveItems = LiveQuery(query, dataKey: "items")
+        liveItems = LiveQuery(
+            "SELECT meta().id, * FROM shared.items WHERE list = $list ORDER BY isDone, added, meta().id",
+            ["list": .string(id)],
+            in: store.database,
+            dataKey: "items"
+        )
     }
 
     package var name: String { list.value?.name ?? (list.isLoading ? "" : Self.nameOfDeleted) }

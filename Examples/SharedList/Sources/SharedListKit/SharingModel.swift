@@ -37,8 +37,6 @@ package final class SharingModel: ScreenModel {
     private var listener: URLEndpointListener?
     private var starting: Task<URLEndpointListener, any Error>?
     private var replicators: [String: Replicator] = [:]
-    /// The devices that are connected to the listener, by the numbers of their connections.
-    private var connections: [Int: ListenerPeer] = [:]
 
     /// `networkInterface`: the network interface or address to listen on; nil for all.
     package init(_ store: ListStore, networkInterface: String? = nil) throws {
@@ -65,12 +63,13 @@ package final class SharingModel: ScreenModel {
     /// Ends all connections. Edits go on, and are exchanged later.
     package func goOffline() async {
         (isOnline, code) = (false, nil)
+        pairing.withdrawCode()
         let replicators = replicators.values
         self.replicators = [:]
         for replicator in replicators { replicator.stop() }
         for replicator in replicators { await replicator.waitUntilStopped() }
         await listener?.stop()
-        (listener, connections) = (nil, [:])
+        listener = nil
         showStates()
     }
 
@@ -128,9 +127,9 @@ package final class SharingModel: ScreenModel {
             replicators.removeValue(forKey: id)?.stop()
             try readDevices()
             // A connection that is open stays open until the listener stops.
-            if connections.values.contains(where: { $0.identity.fingerprint == id }) {
-                await listener?.stop()
-                (listener, connections) = (nil, [:])
+            if let listener, listener.peers.contains(where: { $0.identity.fingerprint == id }) {
+                await listener.stop()
+                self.listener = nil
                 try await listen()
             }
         }
@@ -180,16 +179,9 @@ package final class SharingModel: ScreenModel {
             try store.device.save(settings)
         }
         Task { [weak self] in
-            for await peer in changes { self?.show(peer, of: listener) }
+            for await _ in changes { self?.showStates() }
         }
         return listener
-    }
-
-    private func show(_ peer: ListenerPeer, of listener: URLEndpointListener) {
-        // It was stopped, and its connections were forgotten.
-        guard listener === self.listener else { return }
-        connections[peer.number] = peer.status.activity == .stopped ? nil : peer
-        showStates()
     }
 
     private func connect(to peer: PairedPeer) {
@@ -228,7 +220,9 @@ package final class SharingModel: ScreenModel {
     private func showStates() {
         let all = devices.map { device in
             var device = device
-            let incoming = connections.values.filter { $0.identity.fingerprint == device.id }.map(\.status)
+            let incoming = (listener?.peers ?? []).filter { $0.identity.fingerprint == device.id }.map(
+                \.status
+            )
             let states = ([replicators[device.id]?.status].compactMap(\.self) + incoming).map(
                 Device.State.init
             )

@@ -50,4 +50,30 @@ struct KeepBothTests {
         #expect(KeepBoth.merge(one.theirs, one.mine, base: one.base) == one.merged)
         #expect(KeepBoth.merge(one.merged, one.theirs, base: one.theirs) == one.merged)
     }
+
+    private func resolve(mine: JSONObject?, theirs: JSONObject?, base: JSONObject? = nil) async throws
+        -> JSONObject?
+    {
+        let document = { (properties: JSONObject) in Document(id: "milk", properties) }
+        let conflict = Conflict(
+            documentID: "milk",
+            localDocument: mine.map(document),
+            remoteDocument: theirs.map(document),
+            baseDocument: base.map(document)
+        )
+        return try await KeepBoth().resolve(conflict: conflict)?.properties
+    }
+
+    @Test func `an edit wins over a deletion, on whichever side it was made`() async throws {
+        #expect(try await resolve(mine: ["text": "milk"], theirs: nil) == ["text": "milk"])
+        #expect(try await resolve(mine: nil, theirs: ["text": "milk"]) == ["text": "milk"])
+        #expect(try await resolve(mine: nil, theirs: nil) == nil)
+    }
+
+    @Test func `the version that both people had before decides who changed what`() async throws {
+        let (mine, theirs): (JSONObject, JSONObject) = (["text": "oat milk"], ["text": "milk"])
+        #expect(try await resolve(mine: mine, theirs: theirs, base: ["text": "milk"]) == mine)
+        #expect(try await resolve(mine: theirs, theirs: mine, base: ["text": "milk"]) == mine)
+        #expect(try await resolve(mine: mine, theirs: theirs)?["text"] == "oat milk")
+    }
 }

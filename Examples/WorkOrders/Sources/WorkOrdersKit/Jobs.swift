@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import Logging
 import Loveseat
@@ -72,19 +71,10 @@ package struct Maintenance: Service {
     @discardableResult
     package func perform() async throws -> Int {
         let started = ContinuousClock.now
-        // These calls block; so they have a thread that may be blocked.
-        let removed = try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global(qos: .utility).async { [database = store.database] in
-                continuation.resume(
-                    with: Result {
-                        let removed = try database.removeTombstones(olderThan: .seconds(90 * 86_400))
-                        try database.performMaintenance(type: .compact)
-                        try database.performMaintenance(type: .optimize)
-                        return removed
-                    }
-                )
-            }
-        }
+        let removed = try await store.database.performMaintenance(
+            types: [.compact, .optimize],
+            removingTombstonesOlderThan: .seconds(90 * 86_400)
+        )
         Counter(label: "workorders_maintenance_runs").increment()
         Gauge(label: "workorders_maintenance_seconds").record((ContinuousClock.now - started) / .seconds(1))
         return removed

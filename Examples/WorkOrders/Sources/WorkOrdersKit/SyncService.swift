@@ -8,6 +8,7 @@ import ServiceLifecycle
 package struct SyncService: Service {
     package let listener: URLEndpointListener
     private let changes: Feed<ListenerPeer>
+    private let failures: Feed<ListenerFailure>
     private let logger: Logger
 
     // `identities`: where the listener's key is kept.
@@ -29,7 +30,7 @@ package struct SyncService: Service {
         }
         configuration.incomingFilter = Self.refusal
         listener = URLEndpointListener(configuration)
-        changes = listener.peerChanges
+        (changes, failures) = (listener.peerChanges, listener.failures)
         self.logger = logger
     }
 
@@ -42,7 +43,9 @@ package struct SyncService: Service {
     /// Runs until the server shuts down: then devices are disconnected in good order.
     package func run() async throws {
         await withGracefulShutdownHandler {
+            async let refused: Void = measureFailures()
             await measure()
+            await refused
         } onGracefulShutdown: {
             Task { await listener.stop() }
         }
@@ -63,7 +66,16 @@ package struct SyncService: Service {
             sent.increment(by: Int(peer.documentsSent - (before?.documentsSent ?? 0)))
             received.increment(by: Int(peer.documentsReceived - (before?.documentsReceived ?? 0)))
             peers[peer.number] = peer.status.activity == .stopped ? nil : peer
-            connected.set(peers.count)
+            connected.set(listener.peers.count)
+        }
+    }
+
+    /// Counts the documents that were refused, and logs why. A device tries them again when they were changed.
+    private func measureFailures() async {
+        let counter = Counter(label: "workorders_documents_refused")
+        for await failure in failures {
+            counter.increment()
+            logger.warning("order \(failure.documentID) was refused: \(failure.error.message)")
         }
     }
 
