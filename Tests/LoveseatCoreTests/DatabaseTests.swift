@@ -197,4 +197,30 @@ struct DatabaseTests {
         #expect(try database.blobLength(kept) == 1)
         expectError(.notFound) { try database.blobContent(lost) }
     }
+
+    @Test func `several kinds of maintenance are done one after the other, without blocking a task`()
+        async throws
+    {
+        let collection = try database.defaultCollection()
+        let lost = try database.saveBlob([2])
+        try collection.save(Document(id: "d"))
+        try collection.delete(id: "d")
+        #expect(try await database.performMaintenance(types: [.compact]) == 0)
+        expectError(.notFound) { try database.blobContent(lost) }
+        let removed = try await database.performMaintenance(
+            types: MaintenanceType.allCases,
+            removingTombstonesOlderThan: .zero
+        )
+        #expect(removed == 1)
+    }
+
+    @Test func `maintenance of a cancelled task does nothing`() async throws {
+        let blob = try database.saveBlob([1])
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            try await database.performMaintenance(types: [.compact])
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try database.blobLength(blob) == 1)
+    }
 }

@@ -101,6 +101,56 @@ struct LiveModelTests {
         #expect(model.value.map(\.likes) == [1, 2])
     }
 
+    @Test func `a query is watched by its text and parameters, of which one may have a reserved word's name`()
+        async throws
+    {
+        for number in 1...3 { try sights.save(Sight(id: "\(number)", likes: number)) }
+        let text = "SELECT meta().id, likes FROM sights WHERE likes >= $least ORDER BY likes LIMIT $`limit`"
+        let model = LiveQuery<Sight>(text, ["least": 2, "limit": 1], in: database)
+        #expect(try await model.wait { !$0.isEmpty } == [Sight(id: "2", likes: 2)])
+        let rows = LiveModel(text, ["least": 3, "limit": 1], in: database)
+        #expect(try await rows.wait { !$0.isEmpty }.map { $0["id"] } == ["3"])
+        let wrong = LiveQuery<Sight>("SELECT $limit FROM sights", in: database)
+        await #expect(throws: LoveseatError.self) { try await wrong.wait { _ in true } }
+        #expect((wrong.error as? LoveseatError)?.code == .invalidQuery)
+    }
+
+    @Test func `what does not fit the type can be left out and reported`() async throws {
+        try sights.save(Sight(id: "a", likes: 1))
+        try sights.save(Document(id: "b", ["likes": "many"]))
+        let (ids, reporting) = AsyncStream.makeStream(of: String.self)
+        let listed = LiveQuery<Sight>(sights) { document, error in
+            reporting.yield(error.code == .decodingError ? document.id : "\(error)")
+        }
+        #expect(try await listed.wait { !$0.isEmpty } == [Sight(id: "a", likes: 1)])
+        let query = try database.createQuery("SELECT meta().id, likes FROM sights")
+        let found = LiveQuery<Sight>(query) { row, error in
+            reporting.yield(error.code == .decodingError ? row["id"]?.string ?? "" : "\(error)")
+        }
+        #expect(try await found.wait { !$0.isEmpty } == [Sight(id: "a", likes: 1)])
+        reporting.finish()
+        var reported: Set<String> = []
+        for await id in ids { reported.insert(id) }
+        #expect(reported == ["b"])
+        #expect(listed.error == nil)
+        #expect(found.error == nil)
+    }
+
+    @Test func `a program without views waits for a value`() async throws {
+        let model = LiveQuery<Sight>(sights)
+        let waiting = Task { try await model.wait { $0.count == 2 } }
+        try sights.save(Sight(id: "a", likes: 1))
+        try sights.save(Sight(id: "b", likes: 2))
+        #expect(try await waiting.value.map(\.id) == ["a", "b"])
+        // The first value that was read counts, and not the one before it.
+        #expect(try await LiveQuery<Sight>(sights).wait { _ in true }.count == 2)
+        let forgotten = Task { try await model.wait { $0.count == 3 } }
+        forgotten.cancel()
+        await #expect(throws: CancellationError.self) { try await forgotten.value }
+        try sights.save(Document(id: "c", ["likes": "many"]))
+        await #expect(throws: LoveseatError.self) { try await model.wait { $0.count == 3 } }
+    }
+
     @Test func `what cannot be observed is an error`() async throws {
         let other = try database.createCollection(name: "other")
         try database.deleteCollection(name: "other")

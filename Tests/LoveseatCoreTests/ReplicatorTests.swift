@@ -47,6 +47,8 @@ struct ReplicatorTests {
         #expect(status.error == nil)
         #expect(status.progress.completed == status.progress.total)
         #expect(status.progress.documents == 551)
+        #expect(status.progress.documentsPushed == 501)
+        #expect(status.progress.documentsPulled == 50)
         #expect(try far.blobContent(blob) == Data(content))
         #expect(here.count == 550)
         #expect(there.count == 550)
