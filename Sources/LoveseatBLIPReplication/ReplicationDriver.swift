@@ -110,7 +110,7 @@ package actor ReplicationDriver: Replication {
                 for (index, frame) in frames.enumerated() where end.goodbye == nil {
                     perform(peer.receive(frame))
                     // Frames to be sent get their turn in between.
-                    if index % 50 == 49 { await runtime.yield(of: self) }
+                    if index % 50 == 49 { await runtime.yield(of: self, on: executor) }
                 }
                 if omissions.contains(.readingWhileSending) { await sending?.value }
             }
@@ -240,7 +240,7 @@ package actor ReplicationDriver: Replication {
     private func startSending() {
         if isSending || end.isGone || (end.goodbye == nil && peer.hasNothingToSend) { return }
         isSending = true
-        sending = runtime.task(of: self) { await $0.send() }
+        sending = runtime.task(of: self, on: executor) { await $0.send() }
     }
 
     private func send() async {

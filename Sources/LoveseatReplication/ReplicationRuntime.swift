@@ -59,23 +59,21 @@ package struct ReplicationRuntime: Sendable {
         }
     }
 
-    /// Begins a task of an actor, on the executor that ``beginsOnDrivers`` says.
+    /// Begins a task of an actor, which stays on the executor that ``beginsOnDrivers`` says. `driver`: the actor's executor.
     @discardableResult
     package func task<Owner: Actor>(
         of owner: isolated Owner,
+        on driver: any SerialExecutor,
         _ work: @escaping @Sendable (isolated Owner) async -> Void
     )
         -> Task<Void, Never>
     {
-        guard let executor, !beginsOnDrivers else {
-            return Task {
-                _ = owner
-                await work(owner)
-            }
-        }
-        return Task(executorPreference: executor) { await work(owner) }
+        let preferred = beginsOnDrivers ? driver as? any TaskExecutor : executor
+        return Task(executorPreference: preferred) { await work(owner) }
     }
 
     /// Lets other work of an actor have a turn. `Task.yield` goes by way of Swift's own pool, whatever the task runs on.
-    package func yield<Owner: Actor>(of owner: isolated Owner) async { await task(of: owner) { _ in }.value }
+    package func yield<Owner: Actor>(of owner: isolated Owner, on driver: any SerialExecutor) async {
+        await task(of: owner, on: driver) { _ in }.value
+    }
 }

@@ -104,7 +104,7 @@ package final class WebSocketChannel: MessageChannel {
 }
 
 extension EventLoopFuture where Value: Sendable {
-    /// The future's value. `get` waits on Swift's pool or the preferred executor of the task; this goes on where it was called.
+    /// The future's value. The task goes on by way of the executor that it prefers.
     fileprivate func value() async throws -> Value {
         try await withCheckedThrowingContinuation { continuation in
             whenComplete { continuation.resume(with: $0) }

@@ -1,14 +1,22 @@
 private import Dispatch
 
 /// Runs an actor on its own dispatch queue, where it may block, as calls of the database do.
-package final class QueueExecutor: SerialExecutor {
+///
+/// A task that prefers it needs no thread of Swift's pool after it has waited: without a preference, it would be resumed there, and go on to
+/// the actor from there.
+package final class QueueExecutor: SerialExecutor, TaskExecutor {
     private let queue: DispatchQueue
 
     package init(label: String) { queue = DispatchQueue(label: label) }
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+        queue.async {
+            job.runSynchronously(
+                isolatedTo: self.asUnownedSerialExecutor(),
+                taskExecutor: self.asUnownedTaskExecutor()
+            )
+        }
     }
 
     /// Runs a closure on the queue.
