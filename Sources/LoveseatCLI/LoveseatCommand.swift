@@ -28,7 +28,7 @@ struct LoveseatCommand: AsyncParsableCommand {
 
             Shell completion: loveseat --generate-completion-script bash|zsh|fish
             """,
-        version: "0.2.0",
+        version: "0.3.0",
         groupedSubcommands: [
             CommandGroup(
                 name: "Databases",

@@ -22,7 +22,7 @@ struct PhotoDropCommand: AsyncParsableCommand {
             69 the receiver cannot be reached, or has stopped · 74 the disk failed · 77 the code is wrong or used up, or nobody listens there any more · \
             130 interrupted (SIGINT) or 143 terminated (SIGTERM) before it was done
             """,
-        version: "0.1.0",
+        version: "0.3.0",
         subcommands: [Receive.self, Send.self, RecallPhotos.self, Code.self, Draw.self]
     )
 }
