@@ -57,6 +57,9 @@ public struct ArrayIndexConfiguration: IndexConfiguration, Hashable {
     }
 }
 
+/// The name of an index, and its configuration.
+package typealias NamedIndexConfiguration = (name: String, config: any IndexConfiguration)
+
 /// Indexes, which make queries fast. They follow every change, also those that peers send, and are kept until they are deleted.
 extension Collection {
     /// Creates an index, and fills it from the documents that exist.
@@ -126,9 +129,7 @@ extension Collection {
     }
 
     /// The names and configurations of the indexes, in order of the names.
-    package func indexConfigurations() throws(LoveseatError) -> [(
-        name: String, config: any IndexConfiguration
-    )] {
+    package func indexConfigurations() throws(LoveseatError) -> [NamedIndexConfiguration] {
         try storedIndexes().map { ($0.name, $0.specification.configuration) }
     }
 

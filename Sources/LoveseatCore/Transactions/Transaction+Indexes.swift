@@ -9,8 +9,8 @@ extension ReadTransaction {
     }
 
     /// The names and configurations of a collection's indexes, in order of the names.
-    package func indexConfigurations(of collection: Collection)
-        throws(LoveseatError) -> [(name: String, config: any IndexConfiguration)]
+    package func indexConfigurations(of collection: Collection) throws(LoveseatError)
+        -> [NamedIndexConfiguration]
     {
         try read(collection) {
             $0.indexes(of: collection.handle).map { ($0.name, $0.specification.configuration) }

@@ -118,6 +118,10 @@ extension LiveModel {
         limit: Int? = nil
     ) where Value == [Model] {
         let query = ModelQuery(collection, condition, order, limit)
-        self.init { try query.query() } decode: { try query.models($0) }
+        self.init {
+            try query.query()
+        } decode: {
+            try query.models($0)
+        }
     }
 }
