@@ -96,7 +96,7 @@ struct SharingTests {
         await ben.sharing.join(wrong, url: code.urls.first?.absoluteString)
         #expect(ben.sharing.problem?.contains("code") == true)
         await ben.sharing.join("12", url: code.urls.first?.absoluteString)
-        #expect(ben.sharing.problem == "a pairing code has six digits")
+        #expect(ben.sharing.problem?.hasPrefix("a pairing code has six digits") == true)
         #expect(ben.sharing.devices.isEmpty)
 
         try await pair(ana, with: ben)
