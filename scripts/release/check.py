@@ -152,7 +152,8 @@ class Terminal:
 def example():
     """README's two machines hold the same"""
     with open("README.md") as file: section = file.read().split("## Two machines, securely\n", 1)[1].split("\n## ", 1)[0]
-    first, second = re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
+    # The first block builds what is installed here.
+    _, first, second = re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)
     for user in ("first", "second"): inside("useradd", "--create-home", user)
     with contextlib.closing(Hosts()) as hosts:
         server = Terminal(hosts.names[0], "first", first)
