@@ -188,7 +188,7 @@ struct MessageEndpointTests {
             return one
         }
         var error: LoveseatError?
-        for _ in 0..<200 {
+        for _ in 0..<1_000 {
             error = await run(try replicator(endpoint))
             guard error?.code == .webSocketCloseUserTransient || error?.code == .webSocketGoingAway else {
                 break
