@@ -88,7 +88,8 @@ final class SimulatedHTTPServer: @unchecked Sendable {
         responder = try CouchDBResponder(
             serving: Database(name: name, over: peer.store),
             hostName: name,
-            policy: policy
+            policy: policy,
+            runtime: runtime.runtime()
         )
         self.runtime = runtime
         isCurrent = { [weak peer] server in peer?.service as? SimulatedHTTPServer === server }

@@ -2,6 +2,7 @@ package import HummingbirdCore
 package import LoveseatCore
 import LoveseatModel
 import LoveseatNetwork
+package import LoveseatReplication
 import LoveseatStorage
 package import NIOCore
 
@@ -10,8 +11,13 @@ package struct CouchDBResponder: Sendable {
     private let server: CouchDBServer
 
     /// Serves the collections of a database. `hostName`: the name by which clients reach it. `policy`: decides which documents each client
-    /// may have, which is who it says; nil for everybody and everything.
-    package init(serving database: Database, hostName: String, policy: AccessPolicy? = nil) throws {
+    /// may have, which is who it says; nil for everybody and everything. `runtime`: measures how long a client waits that guesses.
+    package init(
+        serving database: Database,
+        hostName: String,
+        policy: AccessPolicy? = nil,
+        runtime: ReplicationRuntime
+    ) throws {
         var settings = CouchDBServer.Settings(
             requests: RequestPolicy(
                 origins: [],
@@ -31,7 +37,11 @@ package struct CouchDBResponder: Sendable {
         server = try CouchDBServer(
             databases: Databases(database: database, fixed: nil, allowsCreation: false),
             settings: settings,
-            authenticator: ConnectionAuthenticator(policy == nil ? nil : Believing(), fingerprint: nil),
+            authenticator: ConnectionAuthenticator(
+                policy == nil ? nil : Believing(),
+                fingerprint: nil,
+                runtime: runtime
+            ),
             needsLogin: false,
             urls: { [] },
             admit: { _ in }

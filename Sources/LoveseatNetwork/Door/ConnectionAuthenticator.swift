@@ -1,6 +1,6 @@
-import Foundation
 package import LoveseatCore
 import LoveseatModel
+package import LoveseatReplication
 import NIOConcurrencyHelpers
 package import NIOHTTP1
 
@@ -26,10 +26,17 @@ package final class ConnectionAuthenticator: Sendable {
 
     /// The fingerprint of the listener's certificate, to which pairing is bound.
     private let fingerprint: String
+    private let runtime: ReplicationRuntime
 
-    package init(_ authenticator: (any ListenerAuthenticator)?, fingerprint: String?) {
+    /// `runtime`: measures how long attempts wait.
+    package init(
+        _ authenticator: (any ListenerAuthenticator)?,
+        fingerprint: String?,
+        runtime: ReplicationRuntime = .system
+    ) {
         self.authenticator = authenticator
         self.fingerprint = fingerprint ?? ""
+        self.runtime = runtime
     }
 
     /// Authenticates a request. `shown`: the result of the TLS handshake; nil without TLS. `run`: the pairing that the connection
@@ -123,20 +130,20 @@ package final class ConnectionAuthenticator: Sendable {
         _ attempt: () async -> Value?
     ) async throws(HTTPRefusal) -> Value {
         let network = PeerAddress.network(of: address)
-        switch throttle.withLockedValue({ $0.ask(network, user: user, now: Self.now) }) {
+        switch throttle.withLockedValue({ $0.ask(network, user: user, now: now) }) {
         case .after(0): break
         case .after(let seconds):
             // A client that gives up ends the connection; its attempt still counts.
-            try? await Task.sleep(for: .seconds(seconds))
+            try? await runtime.clock.sleep(for: .seconds(seconds))
         case .refused(let seconds): throw .tooManyAttempts(retryAfter: Int(seconds.rounded(.up)))
         }
         guard let value = await attempt() else {
-            if counts { throttle.withLockedValue { $0.failed(network, user: user, now: Self.now) } }
+            if counts { throttle.withLockedValue { $0.failed(network, user: user, now: now) } }
             throw .unauthorized
         }
-        if counts { throttle.withLockedValue { $0.succeeded(network, user: user, now: Self.now) } }
+        if counts { throttle.withLockedValue { $0.succeeded(network, user: user, now: now) } }
         return value
     }
 
-    private static var now: Double { ProcessInfo.processInfo.systemUptime }
+    private var now: Double { runtime.uptime() / .seconds(1) }
 }
