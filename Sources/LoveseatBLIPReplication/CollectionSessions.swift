@@ -62,13 +62,25 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
     var startIndex: Int { items.startIndex }
     var endIndex: Int { items.endIndex }
 
-    /// Changing a collection counts as touching it. Inlined, since a coroutine that is called allocates its frame.
+    /// Changing a collection counts as touching it.
     subscript(index: Int) -> CollectionSession {
         @inline(__always) _read { yield items[index] }
         @inline(__always) _modify {
             touch(index)
             yield &items[index]
         }
+    }
+
+    /// Changes a collection, for what is done for each document: where the compiler calls the subscript's coroutine, that allocates a frame
+    /// with room for a whole collection.
+    @inline(__always)
+    mutating func update(
+        _ index: Int,
+        _ effects: inout SessionEffects,
+        _ change: (inout CollectionSession, inout SessionEffects) -> Void
+    ) {
+        touch(index)
+        change(&items[index], &effects)
     }
 
     private mutating func touch(_ index: Int) {

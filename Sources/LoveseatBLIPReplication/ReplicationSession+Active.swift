@@ -153,12 +153,14 @@ extension ReplicationSession {
             collections.refusal = collections.refusal ?? collections[index].push?.peer.refusal
         case .revision(let index, let number):
             if plan != nil, case .success(let message) = answer {
-                collections[index].pushed(number)
-                if case .outranked = RevisionMessage.Answer(message) {
-                    collections[index].mayHaveMoreToPush = true
+                collections.update(index, &effects) { collection, _ in
+                    collection.pushed(number)
+                    if case .outranked = RevisionMessage.Answer(message) {
+                        collection.mayHaveMoreToPush = true
+                    }
                 }
             }
-            collections[index].push?.revisionAnswered(number, answer, &effects)
+            collections.update(index, &effects) { $0.push?.revisionAnswered(number, answer, &$1) }
         case .blob(let index, let handle):
             guard case .failure(let error) = answer else {
                 return impossible("a blob comes as one whole answer")

@@ -125,7 +125,9 @@ package struct ReplicationSession {
         event { session in
             // Any request is reported when it is sent; only revisions are counted until then.
             guard case .revision(let index, let number) = what else { return }
-            session.collections[index].push?.transmitted(number)
+            session.collections.update(index, &session.effects) { collection, _ in
+                collection.push?.transmitted(number)
+            }
         }
     }
 
@@ -283,10 +285,13 @@ package struct ReplicationSession {
     private mutating func goOn() {
         if phase == .over { return }
         forTouched { session, index in
-            var moved: [PushHints.Moved]
+            let isActive = session.plan != nil
+            var moved: [PushHints.Moved] = []
             repeat {
-                session.collections[index].goOn(isActive: session.plan != nil, &session.effects)
-                moved = session.collections[index].pull.forPush.drainMoved()
+                session.collections.update(index, &session.effects) { collection, effects in
+                    collection.goOn(isActive: isActive, &effects)
+                    moved = collection.pull.forPush.drainMoved()
+                }
                 for document in moved { session.follow(document, index) }
             } while !moved.isEmpty
         }
@@ -305,7 +310,7 @@ package struct ReplicationSession {
     /// The pull changed a document.
     private mutating func follow(_ document: PushHints.Moved, _ index: Int) {
         switch document {
-        case .stored(let id): collections[index].push?.documentMoved(id, &effects)
+        case .stored(let id): collections.update(index, &effects) { $0.push?.documentMoved(id, &$1) }
         case .inConflict(let id): resolve(index, id)
         case .takenAway(let id): collections[index].push?.documentRemoved(id)
         }

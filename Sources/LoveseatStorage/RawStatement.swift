@@ -7,8 +7,9 @@ struct RawStatement {
     private let pointer: OpaquePointer
     private let database: Database
 
+    /// `sql`: a text of our own, which is ASCII. Of what people write, see ``GRDB/Database/cachedStatement(exactly:)``.
     init(_ sql: String, in database: Database) throws {
-        self.init(try database.cachedStatement(exactly: sql), in: database)
+        self.init(try database.cachedStatement(sql: sql), in: database)
     }
 
     /// The caller keeps the statement.

@@ -35,6 +35,25 @@ struct BlockingThreadsTests {
         #expect(order.withLock { $0 } == Array(0..<20))
     }
 
+    @Test func `every job runs once, whatever is enqueued while threads become idle`() async {
+        let threads = BlockingThreads(label: "test", limit: 3)
+        let runs = Mutex(0)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    for round in 0..<500 {
+                        let jobs = (0..<round % 4).map { _ in
+                            Task.detached(executorPreference: threads) { runs.withLock { $0 += 1 } }
+                        }
+                        for job in jobs { await job.value }
+                    }
+                }
+            }
+        }
+        let expected = 6_000
+        #expect(runs.withLock { $0 } == expected)
+    }
+
     @Test func `the clock of replications sleeps as long as it is told to, and not after it is cancelled`()
         async throws
     {
