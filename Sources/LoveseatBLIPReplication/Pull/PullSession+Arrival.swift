@@ -119,7 +119,7 @@ extension PullSession {
     // MARK: Bodies
 
     private mutating func accept(
-        _ arrival: Arrival,
+        _ arrival: consuming Arrival,
         _ bytes: [UInt8],
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
@@ -137,7 +137,6 @@ extension PullSession {
                 )
             )
         }
-        var arrival = arrival
         // With a filter or an access policy such content would have to be checked before its blobs are requested.
         let leavesOut = setup.isFiltered || setup.restrictsAccess
         if leavesOut { arrival.knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) } }

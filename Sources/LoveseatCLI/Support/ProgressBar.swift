@@ -32,14 +32,17 @@ struct ProgressLine {
     let isTerminal = ErrorTerminal.replacesLines
     private var lastShown: ContinuousClock.Instant?
 
+    /// Whether the last text is not too recent for another one.
+    var isDue: Bool {
+        let pause = isTerminal ? Duration.milliseconds(100) : .seconds(2)
+        return lastShown.map { .now - $0 >= pause } ?? true
+    }
+
     /// Shows a text, unless the last one is too recent. `isNews`: whether to show it anyway.
     mutating func show(isNews: Bool = false, _ text: () -> String?) {
-        let now = ContinuousClock.now
-        let pause = isTerminal ? Duration.milliseconds(100) : .seconds(2)
-        if !isNews, let lastShown, now - lastShown < pause { return }
         // Before its first document, an import of a dump has nothing to show.
-        guard let text = text() else { return }
-        lastShown = now
+        guard isNews || isDue, let text = text() else { return }
+        lastShown = .now
         if isTerminal {
             Output.notice(raw: "\r\u{1B}[K\(ErrorTerminal.fitted(text.printable))")
         } else {
@@ -71,6 +74,7 @@ struct ProgressBar {
         let progress = status.progress
         let knowsShare = status.activity == .busy && progress.isTotalKnown && progress.total > 0
         if knowsShare { share = max(share, Double(progress.completed) / Double(progress.total)) }
+        guard isNews || line.isDue else { return }
         let bar = line.isTerminal && knowsShare ? Self.bar(share) : ""
         let text = bar + text(status)
         line.show(isNews: isNews) { text }
