@@ -45,6 +45,9 @@ struct CollectionSession {
 
     // Methods that run after every event are mutating: for others the compiler copies all of a collection.
 
+    /// Returns why it cannot go on.
+    mutating func failure() -> LoveseatError? { pull.failure ?? push?.failure }
+
     /// Ends the pull, because the peer refused it. The push goes on.
     mutating func refusePull() {
         isPullRefused = true
@@ -62,6 +65,32 @@ struct CollectionSession {
         if now { push?.flushMarks(&effects) }
         let progress = progress(pulls: plan.pulls)
         checkpoint?.progressed(to: progress, now: now, time: time, tuning: tuning, &effects)
+    }
+
+    /// Does what an event left to do: pushes what the pull changed, fetches what the feed has passed, and plans to ask again for what the
+    /// peer could not send. `mayPush`, `mayFetch`: whether the session still begins such work.
+    mutating func finishEvent(
+        _ index: Int,
+        _ plan: ActivePlan?,
+        mayPush: Bool,
+        mayFetch: Bool,
+        _ tuning: ReplicationTuning,
+        _ effects: inout SessionEffects
+    ) {
+        let pulls = plan?.pulls == true
+        if mayPush, mayHaveMoreToPush, !isBusy(pulls: pulls) {
+            mayHaveMoreToPush = false
+            push?.feed.hasMore = true
+            pumpPush(&effects)
+        }
+        guard mayFetch else { return }
+        if !isPullRefused, !isBusy(pulls: pulls) {
+            let missed = drainMissed(atMost: tuning.documentsFetched)
+            if !missed.isEmpty {
+                effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
+            }
+        }
+        if plan?.isContinuous == true, needsRetry() { planRetry(index, after: tuning.retryDelay, &effects) }
     }
 
     /// How far both directions are.
@@ -111,7 +140,7 @@ struct CollectionSession {
         effects.append(.setTimer(.retry(collection: index), milliseconds: delay))
     }
 
-    var needsRetry: Bool { retryDelay == nil && !pull.unsent.isEmpty }
+    mutating func needsRetry() -> Bool { retryDelay == nil && !pull.unsent.isEmpty }
 
     /// Counts the documents that the peer could not send as never fetched.
     mutating func retry() {
@@ -127,7 +156,7 @@ struct CollectionSession {
         }
         pull.keepUnsent(of: failed)
         retryDelay = nil
-        if !needsRetry { return }
+        if !needsRetry() { return }
         planRetry(index, after: min(2 * delay, tuning.maximumRetryDelay), &effects)
     }
 

@@ -94,10 +94,10 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
         touched.removeAll(keepingCapacity: true)
     }
 
-    /// Why one of the touched collections cannot go on.
-    var failure: LoveseatError? {
+    /// Returns why one of the touched collections cannot go on.
+    mutating func firstFailure() -> LoveseatError? {
         for index in touched {
-            if let failure = items[index].pull.failure ?? items[index].push?.failure { return failure }
+            if let failure = items[index].failure() { return failure }
         }
         return nil
     }
@@ -107,10 +107,10 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
         accounts[index].isTouched || accounts[index].counts.busy > 0
     }
 
-    /// Counts a collection anew.
-    mutating func count(_ index: Int, isBusy: Bool, pulls: Bool) {
+    /// Counts a collection anew. `pulls`: whether the session pulls from its peer.
+    mutating func count(_ index: Int, pulls: Bool) {
         var counts = Counts()
-        counts.busy = isBusy ? 1 : 0
+        counts.busy = items[index].isBusy(pulls: pulls) ? 1 : 0
         counts.uncompared = items[index].isCompared(pulls: pulls) ? 0 : 1
         counts.unsaved = accounts[index].counts.unsaved
         counts.bufferedBytes = items[index].pull.incoming.bytes
@@ -121,8 +121,9 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
         accounts[index].counts = counts
     }
 
-    mutating func count(_ index: Int, isUnsaved: Bool) {
-        let unsaved = isUnsaved ? 1 : 0
+    /// Counts whether the checkpoint of a collection says less than it could.
+    mutating func countUnsaved(_ index: Int, pulls: Bool) {
+        let unsaved = items[index].needsCheckpoint(pulls: pulls) ? 1 : 0
         total.unsaved += unsaved - accounts[index].counts.unsaved
         accounts[index].counts.unsaved = unsaved
     }

@@ -188,13 +188,6 @@ extension ReplicationSession {
         }
     }
 
-    /// Fetches documents that the feed of changes has passed.
-    mutating func fetchMissed(_ index: Int) {
-        let missed = collections[index].drainMissed(atMost: tuning.documentsFetched)
-        if missed.isEmpty { return }
-        effects.append(.fetch(FetchNotice(collection: index, documentIDs: missed)))
-    }
-
     /// Has the app resolve the conflicts that earlier runs left, as many at a time as one answer holds.
     mutating func listConflicts(_ index: Int, after sequence: UInt64) {
         let replica = collections[index].replica

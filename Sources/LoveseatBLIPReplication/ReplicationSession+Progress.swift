@@ -10,35 +10,16 @@ extension ReplicationSession {
     /// Checks the collections that an event touched, and the totals: saves checkpoints, reports to the app, and ends the session if it is
     /// done.
     mutating func finishEvent() {
-        if let failure = effects.failure ?? collections.failure { fail(failure) }
-        let (pulls, isContinuous) = (plan?.pulls == true, plan?.isContinuous == true)
-        let mayFetch = phase == .running && pulls && plan?.isFetch == false
+        if let failure = effects.failure ?? collections.firstFailure() { fail(failure) }
+        let (active, tuning) = (plan, tuning)
+        let pulls = active?.pulls == true
         let goesOn = phase == .running || phase == .stopping
+        let mayFetch = phase == .running && pulls && active?.isFetch == false
         forTouched { session, index in
-            if goesOn, session.collections[index].mayHaveMoreToPush,
-                !session.collections[index].isBusy(pulls: pulls)
-            {
-                session.collections[index].mayHaveMoreToPush = false
-                session.collections[index].push?.feed.hasMore = true
-                session.collections[index].pumpPush(&session.effects)
+            session.collections.update(index, &session.effects) { collection, effects in
+                collection.finishEvent(index, active, mayPush: goesOn, mayFetch: mayFetch, tuning, &effects)
             }
-            if mayFetch, !session.collections[index].isPullRefused,
-                !session.collections[index].isBusy(pulls: pulls)
-            {
-                session.fetchMissed(index)
-            }
-            if mayFetch, isContinuous, session.collections[index].needsRetry {
-                session.collections[index].planRetry(
-                    index,
-                    after: session.tuning.retryDelay,
-                    &session.effects
-                )
-            }
-            session.collections.count(
-                index,
-                isBusy: session.collections[index].isBusy(pulls: pulls),
-                pulls: pulls
-            )
+            session.collections.count(index, pulls: pulls)
         }
         if !goesOn { return }
         let busy = collections.total.busy > 0
@@ -48,19 +29,11 @@ extension ReplicationSession {
         let isNow = !busy || isEnding
         if isNow { collections.resumeNotes() } else { collections.deferNotes() }
         forTouched { session, index in
-            session.collections[index].noteProgress(
-                now: isNow,
-                plan,
-                time: session.now,
-                session.tuning,
-                &session.effects
-            )
-            if isNow {
-                session.collections.count(
-                    index,
-                    isUnsaved: session.collections[index].needsCheckpoint(pulls: pulls)
-                )
+            let time = session.now
+            session.collections.update(index, &session.effects) { collection, effects in
+                collection.noteProgress(now: isNow, plan, time: time, tuning, &effects)
             }
+            if isNow { session.collections.countUnsaved(index, pulls: pulls) }
         }
         if let failure = effects.failure { return fail(failure) }
         let isUnsaved = isNow && collections.total.unsaved > 0
@@ -74,26 +47,30 @@ extension ReplicationSession {
     private mutating func report(isBusy: Bool) {
         var progress = collections.total.progress
         progress.isTotalKnown = phase == .running && collections.total.uncompared == 0
-        if let news = lastReport.update(progress, isBusy: isBusy, tuning) { effects.append(.report(news)) }
+        if let news = lastReport.update(progress, isBusy: isBusy) { effects.append(.report(news)) }
     }
 }
 
 /// The progress of a session that was last reported to the app.
 struct ProgressReport: Sendable {
     private var last: (isBusy: Bool, progress: ReplicationProgress)?
+    /// Fewer documents, bytes and compared changes are a small step.
+    private let (documents, bytes, compared): (UInt64, UInt64, UInt64)
+
+    init(_ tuning: ReplicationTuning) {
+        (documents, bytes, compared) = (tuning.reportDocuments, tuning.reportBytes, tuning.reportCompared)
+    }
 
     /// Returns what to report; nil if nothing changed. While the session is busy, small steps are left out.
-    mutating func update(_ progress: ReplicationProgress, isBusy: Bool, _ tuning: ReplicationTuning)
-        -> ReplicationReport?
-    {
+    mutating func update(_ progress: ReplicationProgress, isBusy: Bool) -> ReplicationReport? {
         var progress = progress
         if !isBusy { progress.completed = progress.total }
         if let last, last.isBusy == isBusy {
             let before = last.progress
             let isSmall =
-                progress.documents &- before.documents < tuning.reportDocuments
-                && progress.completed &- before.completed < tuning.reportBytes
-                && progress.compared &- before.compared < tuning.reportCompared
+                progress.documents &- before.documents < documents
+                && progress.completed &- before.completed < bytes
+                && progress.compared &- before.compared < compared
                 && progress.isTotalKnown == before.isTotalKnown
             if progress == before || (isBusy && isSmall) { return nil }
         }

@@ -34,7 +34,7 @@ package struct ReplicationSession {
     var blobReads = BlobReads()
     var peerCheckpoints = PeerCheckpoints()
     var conduct = PeerConduct()
-    var lastReport = ProgressReport()
+    var lastReport: ProgressReport
     private var hasFailed = false
     private var invariantPace = InvariantPace()
 
@@ -47,6 +47,7 @@ package struct ReplicationSession {
         form = ProtocolForm(extensions: ProtocolExtensions.all, isActive: true)
         self.source = source
         self.tuning = tuning
+        lastReport = ProgressReport(tuning)
     }
 
     package init(
@@ -58,6 +59,7 @@ package struct ReplicationSession {
         form = ProtocolForm(extensions: plan.isPlain ? nil : ProtocolExtensions.all, isActive: false)
         self.source = source
         self.tuning = tuning
+        lastReport = ProgressReport(tuning)
     }
 
     var usesDeltas: Bool {
@@ -257,7 +259,7 @@ package struct ReplicationSession {
         if phase != .over {
             body(&self)
             goOn()
-            if let error = conduct.violation(in: effects, tuning) { fail(error) }
+            if !effects.violations.isEmpty { punish(effects.violations) }
             finishEvent()
             if let failure = effects.failure {
                 // A session that ends for another reason still writes down the revisions that the peer has taken, which may fail.
@@ -268,6 +270,18 @@ package struct ReplicationSession {
             collections.endEvent()
         }
         return effects.drain()
+    }
+
+    /// Ends the session of a peer that keeps breaking the protocol.
+    private mutating func punish(_ violations: [ReplyError]) {
+        for error in violations where conduct.isTooMuch(tuning) {
+            fail(
+                LoveseatError(
+                    .remoteError,
+                    "the peer broke the protocol again and again, at last: \(error.text)"
+                )
+            )
+        }
     }
 
     func makeReplicas(_ count: Int) -> [any Replica] {
@@ -295,7 +309,8 @@ package struct ReplicationSession {
                 for document in moved { session.follow(document, index) }
             } while !moved.isEmpty
         }
-        blobReads.begin(for: form.peer, from: collections, tuning, &effects)
+        // The call copies what it needs of the session.
+        if blobReads.areWaiting { blobReads.begin(for: form.peer, from: collections, tuning, &effects) }
     }
 
     /// Does something for every collection that the event touched, and those that are touched by that.
@@ -366,18 +381,9 @@ struct PeerConduct: Sendable {
         )
     }
 
-    /// Counts the protocol violations that an event reports to the peer. A peer that keeps violating the protocol is disconnected.
-    ///
-    /// - Returns: The error that ends the session; nil if it goes on.
-    mutating func violation(in effects: SessionEffects, _ tuning: ReplicationTuning) -> LoveseatError? {
-        for case .replyError(let error, _, _) in effects.queue where error.isViolation {
-            violations += 1
-            guard violations > tuning.violationsAccepted else { continue }
-            return LoveseatError(
-                .remoteError,
-                "the peer broke the protocol again and again, at last: \(error.text)"
-            )
-        }
-        return nil
+    /// Counts a protocol violation. Returns whether there were too many, so that the peer is disconnected.
+    mutating func isTooMuch(_ tuning: ReplicationTuning) -> Bool {
+        violations += 1
+        return violations > tuning.violationsAccepted
     }
 }

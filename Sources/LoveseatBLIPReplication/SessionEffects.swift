@@ -8,10 +8,16 @@ struct SessionEffects {
     private(set) var failure: LoveseatError?
     private(set) var queue: [ReplicationEffect] = []
 
-    mutating func append(_ effect: ReplicationEffect) { queue.append(effect) }
+    /// The protocol violations that the peer is told of.
+    private(set) var violations: [ReplyError] = []
+
+    mutating func append(_ effect: ReplicationEffect) {
+        if case .replyError(let error, _, _) = effect, error.isViolation { violations.append(error) }
+        queue.append(effect)
+    }
 
     mutating func drain() -> [ReplicationEffect] {
-        defer { queue = [] }
+        defer { (queue, violations) = ([], []) }
         return queue
     }
 

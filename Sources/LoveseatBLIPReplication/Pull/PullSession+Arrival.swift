@@ -119,7 +119,7 @@ extension PullSession {
     // MARK: Bodies
 
     private mutating func accept(
-        _ arrival: consuming Arrival,
+        _ arrival: Arrival,
         _ bytes: [UInt8],
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
@@ -139,13 +139,14 @@ extension PullSession {
         }
         // With a filter or an access policy such content would have to be checked before its blobs are requested.
         let leavesOut = setup.isFiltered || setup.restrictsAccess
-        if leavesOut { arrival.knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) } }
         let told = leavesOut ? [] : arrival.announcedBlobs
+        var revision = arrival.revision(content.body, from: peer)
+        if leavesOut { revision.knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) } }
         let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
             expected: arrival.expected,
-            revision: arrival.revision(content.body, from: peer),
+            revision: revision,
             held: (content.blobs + told).map(\.digest),
             missing: content.blobs + told,
             told: told,

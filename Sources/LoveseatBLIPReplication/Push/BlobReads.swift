@@ -10,6 +10,9 @@ struct BlobReads: Sendable {
     /// Requests that wait because the maximum number of blobs is being sent, in order.
     private var waiting: [UInt64] = []
 
+    /// Whether requests wait.
+    var areWaiting: Bool { !waiting.isEmpty }
+
     /// Notes a request, which ``begin(for:from:_:_:)`` answers in its turn.
     mutating func add(
         _ request: GetAttachmentMessage,
@@ -31,7 +34,6 @@ struct BlobReads: Sendable {
         _ tuning: ReplicationTuning,
         _ effects: inout SessionEffects
     ) {
-        if waiting.isEmpty { return }
         let most = peer == .none ? tuning.blobsSending : tuning.largeBlobsSending
         let window = peer == .none ? BLIPConnection.window : tuning.blobWindow
         while all.count - waiting.count < most, !waiting.isEmpty {
