@@ -48,6 +48,17 @@ package enum BodyDigest {
         name(over: leaf, isDeleted: true, body: JSONText(canonical: ["closed": true]))
     }
 
+    /// Whether a body is the one from which a verified revision was made; nil if its parent was pruned, so that nobody can tell.
+    fileprivate static func matchesIfKnown(
+        _ id: RevisionID,
+        parent: RevisionID?,
+        isDeleted: Bool,
+        body: JSONText
+    ) -> Bool? {
+        guard id.generation &- 1 == parent?.generation ?? 0 else { return nil }
+        return matches(id, parent: parent, isDeleted: isDeleted, body: body)
+    }
+
     fileprivate static func name(over parent: RevisionID?, isDeleted: Bool, body: JSONText) -> RevisionID {
         digest(parent: parent, isDeleted: isDeleted, body: body).withUnsafeBytes {
             RevisionID(generation: (parent?.generation ?? 0) &+ 1, digestBytes: $0)
@@ -69,9 +80,7 @@ extension RevisionTree.Node {
     /// Whether the stored body is the one from which the revision was made; nil if the ID does not say that.
     fileprivate var matchesDigest: Bool? {
         guard flags.contains(.verified), let body else { return nil }
-        // A revision whose parent was pruned cannot be verified any more.
-        guard id.generation &- 1 == parent?.generation ?? 0 else { return nil }
-        return BodyDigest.matches(id, parent: parent, isDeleted: isDeleted, body: body)
+        return BodyDigest.matchesIfKnown(id, parent: parent, isDeleted: isDeleted, body: body)
     }
 }
 
@@ -90,8 +99,15 @@ extension DocumentRecord {
     ///
     /// `tree`: nil if there is only the row.
     package func isDamaged(in tree: RevisionTree?) -> Bool {
-        if let matches = (tree?.node(revision) ?? node).matchesDigest { return !matches }
+        if let matches = matchesDigest(in: tree) { return !matches }
         return body.storedObject == nil
+    }
+
+    private func matchesDigest(in tree: RevisionTree?) -> Bool? {
+        if let node = tree?.node(revision) { return node.matchesDigest }
+        // The row says nothing of a parent.
+        guard flags.contains(.verified) else { return nil }
+        return BodyDigest.matchesIfKnown(revision, parent: nil, isDeleted: isDeleted, body: body)
     }
 
     /// The stored body, indexed.

@@ -44,7 +44,9 @@ extension CollectionReplica {
         _ requests: [RevisionRequest],
         _ access: CollectionAccess?
     ) -> [OutgoingRevision] {
-        zip(requests, found).map { request, outgoing in
+        // Most documents have a single line, of which there is nothing to tell.
+        guard found.contains(where: \.bringsTree) else { return found }
+        return zip(requests, found).map { request, outgoing in
             guard case .found(var content) = outgoing, let knowledge = content.knowledge else {
                 return outgoing
             }

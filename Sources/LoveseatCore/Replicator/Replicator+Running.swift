@@ -188,12 +188,12 @@ extension Replicator {
 
     /// Keeps a message about the peer for the user.
     func notify(_ text: String) {
-        state.withLock { $0.notice = text }
+        lastNotice.withLock { $0 = text }
         LogDomain.replicator.log(.warning, "\(self): \(text)")
     }
 
     /// A message about the peer for the user; nil if there is none.
-    package var notice: String? { state.withLock { $0.notice } }
+    package var notice: String? { lastNotice.withLock { $0 } }
 
     private func log(_ event: DocumentEvent, _ name: CollectionName) {
         let verb = event.isPush ? "push" : "pull"

@@ -34,9 +34,10 @@ public final class Replicator: Sendable {
         var statusFeeds = FeedSet<Status>()
         var documentFeeds = FeedSet<DocumentReplication>()
         var blobFeeds = FeedSet<BlobTransfer>()
-        /// A message about the peer for the user.
-        var notice: String?
     }
+
+    /// A message about the peer for the user. It has a lock of its own, since a program may look after every status.
+    let lastNotice = Mutex<String?>(nil)
 
     /// Creates a replicator. It connects when it is started.
     public init(_ config: ReplicatorConfiguration) {

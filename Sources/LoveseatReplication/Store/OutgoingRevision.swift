@@ -43,6 +43,11 @@ package enum OutgoingRevision: Hashable, Sendable {
     case same
     /// Its body is not the one that the revision was made of.
     case damaged
+
+    /// Whether it comes with the knowledge of its document's tree.
+    package var bringsTree: Bool {
+        if case .found(let content) = self { content.knowledge != nil } else { false }
+    }
 }
 
 /// A revision as it is sent.
