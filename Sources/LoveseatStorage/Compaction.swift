@@ -24,6 +24,7 @@ struct Compaction {
             }
             return try store.read { try $0.referencedBlobs() }
         }
+        try forgetMD5s()
         try store.maintain { db in
             try vacuum(db)
             _ = try Row.fetchAll(db, sql: "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -32,6 +33,22 @@ struct Compaction {
         if let failure = freed.failure { throw failure }
         let sizeAfter = try databaseSize()
         return (freed.count, freed.bytes + (sizeBefore > sizeAfter ? sizeBefore - sizeAfter : 0))
+    }
+
+    /// Removes the MD5s of blobs that are not here any more.
+    private func forgetMD5s() throws {
+        var last: [UInt8] = []
+        while true {
+            let keys = try store.read { try $0.md5Keys(after: last) }
+            // That was the last page.
+            guard let end = keys.last else { return }
+            last = end
+            // A key that names no blob is damaged.
+            let gone = keys.filter { key in
+                key.count != 20 || store.blobs.length(BlobDigest(sha1: key)) == nil
+            }
+            if !gone.isEmpty { try store.write(call: "compact()") { try $0.md5Table.forget(gone) } }
+        }
     }
 
     /// Returns free pages to the file system, on a connection of its own. GRDB records what a statement on its connections reads, which

@@ -97,7 +97,7 @@ enum DatabaseFile {
     /// Migrates an older format in one transaction.
     private static func migrate(_ db: Database, from version: Int32) throws {
         guard version < Schema.version else {
-            // Nothing happens, except in databases that were made while version 7 was being developed.
+            // Nothing happens, except in databases of an earlier code of version 7, which knew fewer tables.
             return try db.execute(sql: Schema.additions)
         }
         try db.inTransaction {

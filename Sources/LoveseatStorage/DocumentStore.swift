@@ -97,6 +97,7 @@ package final class DocumentStore: Sendable {
         self.readLock = readLock
         self.blobs = blobs
         catalog.withLock { $0 = opened.catalog }
+        blobs.md5s.read { [weak self] blob in try self?.readRows { try $0.md5(of: blob) } }
     }
 
     /// Reads the catalog again after the content was replaced by a snapshot. `reserved`: the last sequence that may have been used.
@@ -155,6 +156,7 @@ package final class DocumentStore: Sendable {
         try requireNoTransaction()
         // Everything is then in one file, even if another process still reads. If this fails, nothing is lost.
         if lock != nil {
+            if !blobs.md5s.unwritten.isEmpty { try? write(call: "close()") { _ in } }
             _ = try? maintain {
                 try SequenceReserve.release(in: $0, catalog.withLock { $0 })
                 return try Row.fetchAll($0, sql: "PRAGMA wal_checkpoint(TRUNCATE)")

@@ -44,7 +44,15 @@ enum Schema {
         """ + grants + marks + losses + markRanges + indexes + additions
 
     /// The additions of version 7.
-    static let additions = deletions + ancestors + replaced
+    static let additions = deletions + ancestors + replaced + md5s
+
+    /// Since version 7. An earlier code of this version does not know it, and leaves it as it is, which does no harm.
+    private static let md5s = """
+        CREATE TABLE IF NOT EXISTS md5s (
+            blob BLOB PRIMARY KEY NOT NULL,
+            md5 BLOB NOT NULL
+        ) WITHOUT ROWID;
+        """
 
     /// Since version 7.
     private static let replaced = """

@@ -13,6 +13,7 @@ package final class BlobFiles: Sendable {
     private let refusal: LoveseatError?
     private let nextTemporary = Mutex(0)
     private let keeping = Mutex(Keeping())
+    package let md5s = BlobMD5s()
     /// Blobs that a connection is receiving into their `partial-` file.
     let receiving = Mutex<Set<BlobDigest>>([])
 
@@ -202,16 +203,20 @@ package final class BlobFiles: Sendable {
         return bytes
     }
 
-    /// Begins a new blob, whose digest is known when it is complete.
+    /// Begins a new blob, whose digest is known when it is complete. `hashesMD5`: whether its MD5 is known then, too.
     ///
     /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
-    package func writer() throws(LoveseatError) -> BlobWriter {
+    package func writer(hashesMD5: Bool = false) throws(LoveseatError) -> BlobWriter {
         try requireWriteable()
         let number = nextTemporary.withLock {
             $0 += 1
             return $0
         }
-        return try BlobWriter(path: "\(folder)/incoming-\(getpid())-\(number)", files: self)
+        return try BlobWriter(
+            path: "\(folder)/incoming-\(getpid())-\(number)",
+            files: self,
+            hashesMD5: hashesMD5
+        )
     }
 
     func requireWriteable() throws(LoveseatError) { if let refusal { throw refusal } }

@@ -16,12 +16,17 @@ package final class BlobWriter {
     /// Whether the file is closed, and still waits for ``finish(expected:)``.
     private var isResting = false
     private var hasher = Insecure.SHA1()
+    /// Nil if nobody needs it.
+    private var md5Hasher: Insecure.MD5?
+    /// The MD5 of the content, once the blob is complete; nil if it is not computed.
+    package private(set) var md5: MD5Digest?
     /// The number of bytes written so far.
     package private(set) var length: UInt64 = 0
 
-    init(path: String, files: BlobFiles) throws(LoveseatError) {
+    init(path: String, files: BlobFiles, hashesMD5: Bool) throws(LoveseatError) {
         self.path = path
         self.files = files
+        md5Hasher = hashesMD5 ? Insecure.MD5() : nil
         received = nil
         descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw BlobFiles.failure("create", path) }
@@ -51,6 +56,7 @@ package final class BlobWriter {
     package func write(_ bytes: some Collection<UInt8>) throws(LoveseatError) {
         let bytes = Array(bytes)
         hasher.update(data: bytes)
+        md5Hasher?.update(data: bytes)
         length += UInt64(bytes.count)
         var written = 0
         while written < bytes.count {
@@ -102,6 +108,8 @@ package final class BlobWriter {
             // A compaction may have begun while the disk was waited for.
             files.touch([digest])
         }
+        md5 = md5Hasher.flatMap { MD5Digest(bytes: Array($0.finalize())) }
+        if let md5 { files.md5s.note(md5, of: digest) }
         return (digest, length)
     }
 

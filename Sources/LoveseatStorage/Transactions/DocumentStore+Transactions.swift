@@ -142,6 +142,7 @@ extension DocumentStore {
                     try RawStatement("COMMIT", in: db).run()
                     self.catalog.withLock { $0 = transaction.catalog }
                 }
+                blobs.md5s.noteWritten(transaction.md5s)
                 if durably { durableWrites.add(1, ordering: .relaxed) }
                 changes.publish(transaction.commits)
                 return result

@@ -21,6 +21,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     /// The collections in which documents were deleted, by their numbers.
     var withTombstones: Set<Int64> = []
     private(set) var commits: [CollectionCommit] = []
+    /// The MD5s that are written with the rest.
+    private(set) var md5s: [BlobDigest: MD5Digest] = [:]
     /// Whether a mark for a remote was removed from a document that keeps its sequence.
     var hasWithdrawnMarks = false
     /// Whether the last document that was saved was a new one: most transactions save only new documents, or none.
@@ -33,6 +35,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     var documentTable: DocumentTable { DocumentTable(transaction: self) }
     var ancestorTable: AncestorTable { AncestorTable(transaction: self) }
     var replacedTable: ReplacedTable { ReplacedTable(transaction: self) }
+    var md5Table: MD5Table { MD5Table(transaction: self) }
     var deletionTable: DeletionTable { DeletionTable(transaction: self) }
     var purgeTable: PurgeTable { PurgeTable(transaction: self) }
     package var markTable: MarkTable { MarkTable(transaction: self) }
@@ -67,6 +70,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     func finish() throws {
         if let failure { throw failure }
+        md5s = blobs.md5s.unwritten
+        try md5Table.add(md5s)
         if !withTombstones.isEmpty { try deletionTable.note(in: withTombstones.sorted()) }
         commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
             .map {
@@ -103,6 +108,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     package func setInfo(_ key: String, _ value: String) throws {
         try database.cachedStatement(sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)").execute(
             arguments: [key, value])
+    }
+
+    /// The MD5 of a blob; nil if it is not known.
+    package func knownMD5(of blob: BlobDigest) throws -> MD5Digest? {
+        try blobs.md5s.inMemory(blob) ?? md5(of: blob)
     }
 
     package func hasBlob(_ digest: BlobDigest) -> Bool { blobs.contains(digest) }
