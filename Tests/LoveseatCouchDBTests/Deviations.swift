@@ -12,9 +12,6 @@ enum Deviations {
                 "admin/10", "admin/20", "admin/21",
             ],
         "a listener with an authenticator tells nothing before it": ["server/27"],
-        "digests of attachments are sha1-, so that their ETags are others": [
-            "attachments/27", "attachments/31",
-        ],
         "text is not compressed when it is stored": ["attachments/46", "bulk-get/41", "changes/36"],
         "attachments come inline only if attachments=true asks for them": [
             "bulk-get/27", "bulk-get/30", "bulk-get/43",

@@ -38,14 +38,15 @@ struct ChangesFeed: Sendable {
     private func page(after position: UInt64, limit: Int, isFirst: Bool = true, done: Int) async throws
         -> Page
     {
-        let page = try await resource.part(exchange, done: done) {
-            try self.page(after: position, limit: limit, isFirst: isFirst)
+        let page = try await resource.naming(exchange, entry, done: done) { names in
+            try self.page(after: position, limit: limit, isFirst: isFirst, names)
         }
         if request.withDocuments { try await entry.grant(page.ids) }
         return page
     }
 
-    private func page(after position: UInt64, limit: Int, isFirst: Bool) throws -> Page {
+    private func page(after position: UInt64, limit: Int, isFirst: Bool, _ names: ContentNames) throws -> Page
+    {
         var page = Page(through: position)
         let entry = entry.renewed()
         var records: [DocumentRecord] = []
@@ -82,14 +83,19 @@ struct ChangesFeed: Sendable {
             if request.feed.hasSeparators, page.count > 0 || !isFirst {
                 page.text += ",\n".utf8
             }
-            try append(record, entry, to: &page)
+            try append(record, entry, names, to: &page)
             page.count += 1
         }
         if request.withDocuments { page.ids = visible.map(\.id) }
         return page
     }
 
-    private func append(_ record: DocumentRecord, _ entry: Databases.Entry, to page: inout Page) throws {
+    private func append(
+        _ record: DocumentRecord,
+        _ entry: Databases.Entry,
+        _ names: ContentNames,
+        to page: inout Page
+    ) throws {
         if request.feed == .eventsource { page.text += "data: ".utf8 }
         page.text += "{\"seq\":".utf8
         page.text += entry.sequenceText(record.sequence).utf8
@@ -111,11 +117,8 @@ struct ChangesFeed: Sendable {
         if record.isDeleted { page.text += ",\"deleted\":true".utf8 }
         if request.withDocuments, let branches {
             page.text += ",\"doc\":".utf8
-            let document = DocumentRenderer(options: request.options, blobs: entry.store.blobs).render(
-                branches.winner,
-                of: record.id,
-                in: branches
-            )
+            let document = DocumentRenderer(options: request.options, blobs: entry.store.blobs, names: names)
+                .render(branches.winner, of: record.id, in: branches)
             if document.isPlain {
                 page.text += document.bytes
             } else {
@@ -184,7 +187,8 @@ struct ChangesFeed: Sendable {
 
     /// The key under which a part is shared; nil if it is for this client alone.
     private func sharedKey(at position: UInt64, limit: Int) -> ChangesPages.Key? {
-        guard entry.access == nil, !request.isDescending, limit >= Self.pageRows, case .none = request.filter
+        guard entry.access == nil, !request.isDescending, limit >= Self.pageRows, case .none = request.filter,
+            !exchange.wantsStoredNames
         else { return nil }
         return ChangesPages.Key(
             collection: entry.handle.number,

@@ -130,9 +130,13 @@ struct AllDocumentsResource: Resource {
         if let keys = request.keys {
             var chosen = KeyQueue(keys, request.listing)
             while chosen.next != nil {
-                let (rows, sent) = try await part(exchange, done: done) {
-                    try self.rows(try read(&chosen, request.pageBytes, entry), request, entry)
+                let (rows, sent, rest) = try await naming(exchange, entry, done: done) { names in
+                    var rest = chosen
+                    let found = try read(&rest, request.pageBytes, entry)
+                    let (rows, sent) = try self.rows(found, request, entry, names)
+                    return (rows, sent, rest)
                 }
+                chosen = rest
                 done += rows.count
                 try await entry.grant(sent)
                 try await write(rows, &isFirst, entry, &writer)
@@ -146,8 +150,8 @@ struct AllDocumentsResource: Resource {
             while left > 0 {
                 listing.limit = entry.access == nil ? min(left, Self.pageRows) : Self.pageRows
                 let page = listing
-                let (found, sent, last) = try await part(exchange, done: done) {
-                    try self.page(page, request, entry)
+                let (found, sent, last) = try await naming(exchange, entry, done: done) { names in
+                    try self.page(page, request, entry, names)
                 }
                 done += Self.pageRows
                 try await entry.grant(sent)
@@ -251,7 +255,8 @@ struct AllDocumentsResource: Resource {
     private func page(
         _ listing: StoreReadTransaction.Listing,
         _ request: ListRequest,
-        _ entry: Databases.Entry
+        _ entry: Databases.Entry,
+        _ names: ContentNames
     ) throws -> (rows: [Row], sent: [String], last: String?) {
         let entry = entry.renewed()
         var (records, bytes): ([DocumentRecord], Int) = ([], 0)
@@ -265,7 +270,7 @@ struct AllDocumentsResource: Resource {
         let isLast = records.count < listing.limit && bytes < request.pageBytes
         let visible = try entry.visible(records)
         let rows = try visible.map {
-            try row(JSONText(canonical: .string($0.id)).description, $0, request, entry)
+            try row(JSONText(canonical: .string($0.id)).description, $0, request, entry, names)
         }
         return (rows, request.withDocuments ? visible.map(\.id) : [], isLast ? nil : records.last?.id)
     }
@@ -273,7 +278,8 @@ struct AllDocumentsResource: Resource {
     private func rows(
         _ found: [(key: JSONElement, record: DocumentRecord?)],
         _ request: ListRequest,
-        _ entry: Databases.Entry
+        _ entry: Databases.Entry,
+        _ names: ContentNames
     ) throws -> (rows: [Row], sent: [String]) {
         let entry = entry.renewed()
         let visible = request.withDocuments ? try entry.visible(found.compactMap(\.record)) : []
@@ -283,7 +289,7 @@ struct AllDocumentsResource: Resource {
                 return ("{\"key\":\(text),\"error\":\"not_found\"}", nil, "")
             }
             guard record.isDeleted else {
-                return try self.row(text, record, request, entry)
+                return try self.row(text, record, request, entry, names)
             }
             let revision = try entry.branches(of: record)?.winner.id ?? record.revision
             let value = "{\"rev\":\"\(revision.text)\",\"deleted\":true}"
@@ -299,17 +305,15 @@ struct AllDocumentsResource: Resource {
         _ id: String,
         _ record: DocumentRecord,
         _ request: ListRequest,
-        _ entry: Databases.Entry
+        _ entry: Databases.Entry,
+        _ names: ContentNames
     ) throws -> Row {
         let start = "{\"id\":\(id),\"key\":\(id),\"value\":{\"rev\":\"\(record.revision.text)\"}"
         guard request.withDocuments, let branches = try entry.branches(of: record) else {
             return (start, nil, "}")
         }
-        let document = DocumentRenderer(options: request.options, blobs: entry.store.blobs).render(
-            branches.winner,
-            of: record.id,
-            in: branches
-        )
+        let document = DocumentRenderer(options: request.options, blobs: entry.store.blobs, names: names)
+            .render(branches.winner, of: record.id, in: branches)
         return (start + ",\"doc\":", document, "}")
     }
 

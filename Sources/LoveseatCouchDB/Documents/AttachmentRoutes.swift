@@ -50,19 +50,22 @@ struct AttachmentResource: Resource {
             throw CouchDBError.noAttachment
         }
         guard entry.store.blobs.length(attachment.digest) != nil else { throw CouchDBError.noAttachment }
-        return reply(attachment, entry, exchange)
+        let tag = try await naming(exchange, entry) { $0.tag(attachment.digest) }
+        return reply(attachment, tag, entry, exchange)
     }
 
-    private func reply(_ attachment: StoredAttachment, _ entry: Databases.Entry, _ exchange: Exchange)
-        -> Reply
-    {
+    private func reply(
+        _ attachment: StoredAttachment,
+        _ tag: String,
+        _ entry: Databases.Entry,
+        _ exchange: Exchange
+    ) -> Reply {
         let stream = ContentStream(blobs: entry.store.blobs)
         let digest = attachment.digest
         var headers = [
             ("Content-Type", HeaderValue.safe(attachment.contentType)),
             ("Content-Security-Policy", "sandbox"),
         ]
-        let tag = String(digest.text.dropFirst(5))
         if let encoding = attachment.encoding {
             headers.append(("Accept-Ranges", "none"))
             guard Self.accepts(encoding, exchange.header("Accept-Encoding")) || encoding != "gzip" else {
@@ -138,7 +141,7 @@ struct AttachmentResource: Resource {
         var proposed = try await proposal(id, revision, entry, exchange)
         proposed.attachments[name] = announced
         try entry.requireRight(to: proposed)
-        let pins = BlobPins(entry.store.blobs)
+        let pins = BlobPins(entry.store.blobs, hashesMD5: true)
         defer { withExtendedLifetime(pins) {} }
         let (digest, length) = try await receive(exchange, entry, pins)
         let isCompressed = exchange.header("Content-Encoding")?.lowercased() == "gzip"
@@ -176,7 +179,7 @@ struct AttachmentResource: Resource {
     private func receive(_ exchange: Exchange, _ entry: Databases.Entry, _ pins: BlobPins) async throws -> (
         BlobDigest, Int
     ) {
-        let writer = try entry.store.blobs.writer()
+        let writer = try entry.store.blobs.writer(hashesMD5: true)
         for try await part in exchange.body { try writer.write(part.readableBytesView) }
         let (digest, length) = try pins.finish(writer)
         return (digest, Int(length))

@@ -60,18 +60,21 @@ struct BulkGetResource: Resource {
         options.withEncoding = exchange.query.isSet("att_encoding_info")
         let isLatest = exchange.query.isSet("latest")
         guard format == .json else {
-            let renderer = DocumentRenderer(options: options, form: .parts, blobs: entry.store.blobs)
-            return try await parts(wanted, renderer, isLatest, isMixed: format == .mixed, entry, exchange)
+            return try await parts(wanted, options, isLatest, isMixed: format == .mixed, entry, exchange)
         }
-        let renderer = DocumentRenderer(options: options, blobs: entry.store.blobs)
-        let stream = ContentStream(blobs: entry.store.blobs)
+        let (stream, chosen) = (ContentStream(blobs: entry.store.blobs), options)
         return .stream { writer in
             try await writer.write("{\"results\":[")
             var done = 0
             while done < wanted.count {
                 let rest = wanted[done...]
-                let (found, sent) = try await self.part(exchange, done: done) {
-                    try self.find(rest, renderer, isLatest, entry)
+                let (found, sent) = try await self.naming(exchange, entry, done: done) { names in
+                    let renderer = DocumentRenderer(
+                        options: chosen,
+                        blobs: entry.store.blobs,
+                        names: names
+                    )
+                    return try self.find(rest, renderer, isLatest, entry)
                 }
                 try await entry.grant(sent)
                 try await Self.write(found, isFirst: done == 0, stream, &writer)
@@ -224,7 +227,12 @@ struct BulkGetResource: Resource {
         var options = renderer.options
         // Without the flag CouchDB's peers discard what comes.
         if options.withAttachments { options.attachmentsSince = wanted.since }
-        let renderer = DocumentRenderer(options: options, form: renderer.form, blobs: renderer.blobs)
+        let renderer = DocumentRenderer(
+            options: options,
+            form: renderer.form,
+            blobs: renderer.blobs,
+            names: renderer.names
+        )
         var results: [Result<DocumentBranch, MissingRevision>] = []
         if case .success(let revision)? = wanted.revision {
             results = DocumentResource.found(revision, in: branches, isLatest: isLatest)
@@ -284,7 +292,7 @@ struct BulkGetResource: Resource {
 
     private func parts(
         _ wanted: [Wanted],
-        _ renderer: DocumentRenderer,
+        _ options: DocumentOptions,
         _ isLatest: Bool,
         isMixed: Bool,
         _ entry: Databases.Entry,
@@ -301,8 +309,14 @@ struct BulkGetResource: Resource {
         var (done, bytes) = (0, 0)
         while done < wanted.count {
             let rest = wanted[done...]
-            let (page, sent) = try await part(exchange, done: done) {
-                try find(rest, renderer, isLatest, entry)
+            let (page, sent) = try await naming(exchange, entry, done: done) { names in
+                let renderer = DocumentRenderer(
+                    options: options,
+                    form: .parts,
+                    blobs: entry.store.blobs,
+                    names: names
+                )
+                return try find(rest, renderer, isLatest, entry)
             }
             try await entry.grant(sent)
             done += page.count

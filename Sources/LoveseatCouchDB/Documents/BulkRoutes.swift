@@ -43,7 +43,7 @@ struct BulkDocumentsResource: Resource {
     func bulkDocuments(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
         return try await withDocuments(exchange, entry, isBatch: true) { bytes, contents in
-            let pins = BlobPins(entry.store.blobs)
+            let pins = BlobPins(entry.store.blobs, hashesMD5: true)
             defer { withExtendedLifetime(pins) {} }
             let batch = try await self.work(exchange, size: bytes.count, done: bytes.count) {
                 try Self.batch(bytes)

@@ -46,6 +46,7 @@ struct DocumentRenderer: Sendable {
     let options: DocumentOptions
     var form = Form.inline
     let blobs: BlobFiles
+    let names: ContentNames
 
     func render(
         _ branch: DocumentBranch,
@@ -144,13 +145,17 @@ struct DocumentRenderer: Sendable {
         for (index, attachment) in attachments.enumerated() {
             let isKnown = known.contains(ExactText(attachment.name))
             let hasContent = !isKnown && (wanted.map { attachment.position >= $0 } ?? false)
-            var entry = attachment.description(withEncoding: options.withEncoding || form == .parts)
+            let name = names.name(attachment.digest)
+            var entry = attachment.description(
+                withEncoding: options.withEncoding || form == .parts,
+                naming: name
+            )
             writer.text(
                 (index == 0 ? "{" : ",") + JSONText(canonical: .string(attachment.name)).description + ":"
             )
             guard hasContent else {
                 if form == .parts, !options.withEncoding {
-                    entry = attachment.description(withEncoding: false)
+                    entry = attachment.description(withEncoding: false, naming: name)
                 }
                 // The client knows the position, and compares it with ours if there is one.
                 if isKnown { entry["revpos"] = nil }

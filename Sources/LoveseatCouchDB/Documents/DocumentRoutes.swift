@@ -85,12 +85,14 @@ struct DocumentResource: Resource {
         let accept = AcceptHeader(exchange.header("Accept"))
         let isMultipart =
             (options.withAttachments || options.attachmentsSince != nil) && accept.documentFormat == .related
-        let renderer = DocumentRenderer(
-            options: options,
-            form: isMultipart ? .parts : .inline,
-            blobs: entry.store.blobs
-        )
-        let rendered = renderer.render(branch, of: id, in: branches, sequence: entry.sequence(sequence))
+        let rendered = try await naming(exchange, entry) { names in
+            DocumentRenderer(
+                options: options,
+                form: isMultipart ? .parts : .inline,
+                blobs: entry.store.blobs,
+                names: names
+            ).render(branch, of: id, in: branches, sequence: entry.sequence(sequence))
+        }
         try exchange.memory.reserve(rendered.textLength)
         try await entry.grant([id])
         let reply: Reply
@@ -169,17 +171,19 @@ struct DocumentResource: Resource {
         (options.withDeletedConflicts, options.withSequence) = (false, false)
         // In parts the content always comes.
         if isMultipart, options.attachmentsSince == nil { options.withAttachments = true }
-        let renderer = DocumentRenderer(
-            options: options,
-            form: isMultipart ? .parts : .inline,
-            blobs: entry.store.blobs
-        )
+        let chosen = options
         /// Renders an item when it is its turn: a document may have thousands of leaves.
         @Sendable func rendered(_ place: Int, done: Int) async throws -> Result<
             RenderedDocument, MissingRevision
         > {
-            try await self.part(exchange, done: done) {
-                found[place].flatMap { branch in
+            try await self.naming(exchange, entry, done: done) { names in
+                let renderer = DocumentRenderer(
+                    options: chosen,
+                    form: isMultipart ? .parts : .inline,
+                    blobs: entry.store.blobs,
+                    names: names
+                )
+                return found[place].flatMap { branch in
                     guard let branches else { return .failure(MissingRevision(text: branch.id.text)) }
                     return .success(renderer.render(branch, of: id, in: branches))
                 }

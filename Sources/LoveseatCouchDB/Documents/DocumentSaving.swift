@@ -5,8 +5,10 @@ import LoveseatStorage
 
 extension PreparedDocument {
     /// Adds an attachment whose content is in an earlier revision, unless it only repeats a blob of the body.
-    mutating func addStub(_ attachment: IncomingAttachment, _ pins: BlobPins) {
-        guard let blob = BlobAttachments.repeated(attachment.name, attachment.digest, in: body) else {
+    mutating func addStub(_ attachment: IncomingAttachment, _ pins: BlobPins) throws {
+        let (name, digest) = (attachment.name, attachment.digest)
+        guard let blob = try BlobAttachments.repeated(name, digest, in: body, md5: pins.md5) else {
+            if let blob = BlobAttachments.blob(name, in: body) { pins.add(blob.digest) }
             return attachments.append(.stub(attachment))
         }
         pins.add(blob.digest)
@@ -19,7 +21,7 @@ extension PreparedDocument {
         guard case .ready(let stored, _) = attachment else {
             return impossible("an attachment without content comes with the content \(digest)")
         }
-        if BlobAttachments.repeated(stored.name, digest.text, in: body) != nil { return }
+        if BlobAttachments.blob(stored.name, in: body)?.digest == digest { return }
         attachments.append(attachment)
     }
 }
@@ -50,7 +52,7 @@ enum DocumentSaving {
                 }
                 (digest, length) = (stored, size)
             case .stub, .follows:
-                prepared.addStub(attachment, pins)
+                try prepared.addStub(attachment, pins)
                 continue
             }
             prepared.add(try ready(attachment, digest: digest, storedLength: length, pins), digest)
@@ -205,7 +207,8 @@ enum DocumentSaving {
                     of: document,
                     generation: Int(revision.generation),
                     ancestors: document.history.compactMap { known?.revision($0)?.body },
-                    isNewEdit: false
+                    isNewEdit: false,
+                    transaction
                 )
                 try checkBlobs(of: body, document, transaction)
                 branches.append(
@@ -277,7 +280,8 @@ enum DocumentSaving {
             of: document,
             generation: Int(base?.generation ?? 0) + 1,
             ancestors: base.flatMap { branches?.revision($0)?.body }.map { [$0] } ?? [],
-            isNewEdit: true
+            isNewEdit: true,
+            transaction
         )
         try checkBlobs(of: body, document, transaction)
         return try transaction.insertEdit(
@@ -295,8 +299,9 @@ enum DocumentSaving {
         of document: PreparedDocument,
         generation: Int,
         ancestors: [JSONText],
-        isNewEdit: Bool
-    ) throws(CouchDBError) -> JSONText {
+        isNewEdit: Bool,
+        _ transaction: StoreWriteTransaction
+    ) throws -> JSONText {
         guard !document.attachments.isEmpty else { return document.body }
         var table = JSONObject()
         var known: [[StoredAttachment]]?
@@ -309,7 +314,12 @@ enum DocumentSaving {
             case .stub(let stub):
                 let kept = known ?? ancestors.map { Self.attachments(of: $0) }
                 known = kept
-                guard var found = find(stub, in: kept) else { throw .missingStub(stub.name, in: document.id) }
+                guard var found = try find(stub, in: kept, transaction) else {
+                    guard repeatsCompressed(stub, in: document.body, transaction) else {
+                        throw CouchDBError.missingStub(stub.name, in: document.id)
+                    }
+                    continue
+                }
                 found.name = stub.name
                 if let type = stub.contentType { found.contentType = type }
                 table[stub.name] = found.stored
@@ -325,16 +335,33 @@ enum DocumentSaving {
         StoredAttachment.all(in: body) + BlobAttachments.all(in: body, generation: 1)
     }
 
+    /// Whether a stub may mean a blob of the body, although it has another MD5: a CouchDB that compressed the content names it by what it
+    /// stores.
+    private static func repeatsCompressed(
+        _ stub: IncomingAttachment,
+        in body: JSONText,
+        _ transaction: StoreWriteTransaction
+    ) -> Bool {
+        guard stub.digest.flatMap({ MD5Digest($0) }) != nil else { return false }
+        return BlobAttachments.blob(stub.name, in: body).map { transaction.hasBlob($0.digest) } ?? false
+    }
+
     /// The attachment that a stub means: by its name, or else by its digest.
-    private static func find(_ stub: IncomingAttachment, in ancestors: [[StoredAttachment]])
-        -> StoredAttachment?
-    {
+    private static func find(
+        _ stub: IncomingAttachment,
+        in ancestors: [[StoredAttachment]],
+        _ transaction: StoreWriteTransaction
+    ) throws -> StoredAttachment? {
         for attachments in ancestors {
             if let found = attachments.first(where: { $0.name.isExactly(stub.name) }) { return found }
         }
         guard let digest = stub.digest else { return nil }
+        let md5 = MD5Digest(digest)
         for attachments in ancestors {
-            if let found = attachments.first(where: { $0.digest.text.isExactly(digest) }) { return found }
+            for attachment in attachments {
+                if attachment.digest.text.isExactly(digest) { return attachment }
+                if let md5, try transaction.knownMD5(of: attachment.digest) == md5 { return attachment }
+            }
         }
         return nil
     }

@@ -62,7 +62,7 @@ extension DocumentResource {
         _ exchange: Exchange
     ) async throws -> Reply {
         try IncomingDocument.check(id)
-        let pins = BlobPins(entry.store.blobs)
+        let pins = BlobPins(entry.store.blobs, hashesMD5: true)
         let size = document.body.bytes.count
         let prepared = try await work(exchange, size: size, done: size) {
             try refusing(exchange) {

@@ -59,7 +59,7 @@ final class InlineContents {
         }
         try budget.reserve(bytes.count)
         size += bytes.count
-        let writer = try open ?? blobs.writer()
+        let writer = try open ?? blobs.writer(hashesMD5: true)
         open = writer
         if !bytes.isEmpty { try writer.write(bytes) }
     }

@@ -19,7 +19,6 @@ final class PartsReceiver {
     }
 
     private var parser: MultipartParser
-    private let blobs: BlobFiles
     private let limit: Int
     private let pins: BlobPins
     private var place = Place.before
@@ -27,7 +26,7 @@ final class PartsReceiver {
     private(set) var document: IncomingDocument?
     private var received: [ExactText: (digest: BlobDigest, length: Int, isInflated: Bool)] = [:]
     private var isEnded = false
-    /// The MD5 of the attachment that is being received, if its sender names one.
+    /// The MD5 of the attachment that is being received, if its sender names one and it is not stored as it comes.
     private var md5: Insecure.MD5?
     /// The bytes of the attachment that came.
     private var count = 0
@@ -41,14 +40,12 @@ final class PartsReceiver {
 
     init(
         boundary: String,
-        blobs: BlobFiles,
         pins: BlobPins,
         limit: Int,
         read: @escaping ([UInt8]) throws -> IncomingDocument
     ) {
         self.read = read
         parser = MultipartParser(boundary: boundary)
-        self.blobs = blobs
         self.pins = pins
         self.limit = limit
     }
@@ -85,7 +82,7 @@ final class PartsReceiver {
                 continue
             }
             switch attachment.content {
-            case .stub, .follows, .takenOut: prepared.addStub(attachment, pins)
+            case .stub, .follows, .takenOut: try prepared.addStub(attachment, pins)
             case .inline(let text):
                 let content = try DocumentSaving.decode(text, attachment.name)
                 let digest = try pins.store(content)
@@ -164,7 +161,6 @@ final class PartsReceiver {
             return
         }
         let attachment = waiting.remove(at: index)
-        md5 = attachment.digest?.hasPrefix("md5-") == true ? Insecure.MD5() : nil
         count = 0
         inflater = nil
         if attachment.encoding == "gzip", let body = document?.body,
@@ -175,7 +171,9 @@ final class PartsReceiver {
             inflater = try GzipInflater()
             maximumInflated = length
         }
-        place = .attachment(attachment, try blobs.writer())
+        let isNamedByMD5 = attachment.digest?.hasPrefix("md5-") == true
+        md5 = isNamedByMD5 && inflater != nil ? Insecure.MD5() : nil
+        place = .attachment(attachment, try pins.writer(isNamedByMD5: isNamedByMD5 && inflater == nil))
     }
 
     private func end() throws {
@@ -191,10 +189,10 @@ final class PartsReceiver {
             }
             let isInflated = inflater != nil
             inflater = nil
-            let sum = md5.map { "md5-" + Base64.encode(Array($0.finalize())) }
             let (digest, length) = try pins.finish(writer)
             let named = attachment.digest
-            guard sum == nil || sum.isExactly(named),
+            let md5 = md5.flatMap { MD5Digest(bytes: Array($0.finalize())) } ?? writer.md5
+            guard named?.hasPrefix("md5-") != true || (md5?.text).isExactly(named),
                 isInflated || named?.hasPrefix("sha1-") != true || named.isExactly(digest.text)
             else {
                 throw CouchDBError.badRequest("attachment \(attachment.name) has another digest")
@@ -211,11 +209,10 @@ extension DocumentResource {
         async throws
         -> Reply
     {
-        let pins = BlobPins(entry.store.blobs)
+        let pins = BlobPins(entry.store.blobs, hashesMD5: true)
         defer { withExtendedLifetime(pins) {} }
         let receiver = PartsReceiver(
             boundary: boundary,
-            blobs: entry.store.blobs,
             pins: pins,
             limit: server.settings.maximumDocumentSize
         ) { text in

@@ -170,3 +170,18 @@ struct CandidateCondition: Sendable {
         return path.map { "`\($0.text)`" }.joined(separator: ".")
     }
 }
+
+extension FindPlan {
+    /// Whether documents are chosen by what they say of their attachments, and whether they are shown with that: otherwise nobody needs the MD5s
+    /// of those.
+    func attachments(in request: FindRequest) -> (choose: Bool, areShown: Bool) {
+        func isNamed(in texts: [String]) -> Bool {
+            texts.contains { Array($0.utf8).contains(word: "_attachments") }
+        }
+        let conditions = [request.selector, index.partialFilter].compactMap { $0?.description.description }
+        let paths = (index.fields + request.sort).map { Selector.text(of: $0) }
+        let choose = isNamed(in: conditions + paths)
+        let fields = request.fields.map { Selector.text(of: $0) }
+        return (choose, choose || fields.isEmpty || isNamed(in: fields))
+    }
+}

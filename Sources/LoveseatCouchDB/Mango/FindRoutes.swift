@@ -137,6 +137,8 @@ struct Finding: Sendable {
     let entry: Databases.Entry
     /// The part of the index that is read: its first field, and what its values must pass.
     private let range: (field: Selector.FieldPath, comparisons: [(Set<Selector.Comparison>, JSONValue)])?
+    /// See ``FindPlan/attachments(in:)``.
+    private let attachments: (choose: Bool, areShown: Bool)
     private let resource: FindResource
     private let exchange: Exchange
 
@@ -154,6 +156,7 @@ struct Finding: Sendable {
         self.request = request
         self.plan = plan
         self.entry = entry
+        attachments = plan.attachments(in: request)
         range =
             plan.index.designID == nil
             ? nil
@@ -174,12 +177,12 @@ struct Finding: Sendable {
             var done = 0
             while done < candidates.count {
                 try Task.checkCancellation()
-                let read = try await resource.part(exchange, done: done) {
+                let read = try await resource.naming(exchange, entry, done: done) { names in
                     let (records, read) = try records(
                         candidates[done...].prefix(Self.pageCount),
                         Self.pageBytes
                     )
-                    try match(records.compactMap(\.self), &found)
+                    _ = try match(records.compactMap(\.self), names, &found)
                     return read
                 }
                 done += read
@@ -203,7 +206,7 @@ struct Finding: Sendable {
         var (done, isLast) = (0, false)
         while !isLast {
             try Task.checkCancellation()
-            try await resource.part(exchange, done: done) {
+            try await resource.naming(exchange, entry, done: done) { names in
                 var (records, bytes): ([DocumentRecord], Int) = ([], 0)
                 try entry.store.readRows { view in
                     try view.list(listing, in: entry.handle) { record in
@@ -212,7 +215,8 @@ struct Finding: Sendable {
                         return bytes < Self.pageBytes
                     }
                 }
-                try match(records, &found)
+                // It comes again once the MD5s are known.
+                guard try match(records, names, &found) else { return }
                 isLast =
                     (records.count < Self.pageCount && bytes < Self.pageBytes)
                     || (!isSorted && found.bookmarks.count >= wanted)
@@ -261,11 +265,20 @@ struct Finding: Sendable {
         return ids.sorted
     }
 
-    private func match(_ records: [DocumentRecord], _ found: inout Found) throws {
+    /// Adds those of the documents that match. Returns false, and adds none, if the MD5s that this needs are not known.
+    private func match(_ records: [DocumentRecord], _ names: ContentNames, _ found: inout Found) throws
+        -> Bool
+    {
         let entry = entry.renewed()
-        for record in try entry.visible(records) where !record.id.beginsExactly(with: "_design/") {
-            if !isSorted, found.bookmarks.count >= wanted { return }
-            guard let (value, _) = try shown(record, entry) else { continue }
+        let names = attachments.choose ? names : .stored
+        let records = try entry.visible(records).filter { !$0.id.beginsExactly(with: "_design/") }
+        if attachments.choose {
+            for record in records { _ = try shown(record, entry, names) }
+            if !names.unknown.isEmpty { return false }
+        }
+        for record in records {
+            if !isSorted, found.bookmarks.count >= wanted { return true }
+            guard let (value, _) = try shown(record, entry, names) else { continue }
             var keys: [JSONValue] = []
             for path in isSorted ? plan.index.fields : [] {
                 guard let key = Selector.value(at: path, in: value) else { break }
@@ -281,6 +294,7 @@ struct Finding: Sendable {
             found.bookmarks.append(bookmark)
             if isSorted, found.bookmarks.count >= found.sortAt { try sortEarly(&found) }
         }
+        return true
     }
 
     /// Whether the index would have been read at this document.
@@ -290,17 +304,14 @@ struct Finding: Sendable {
     }
 
     /// The document as the client would get it, and its JSON.
-    private func shown(_ record: DocumentRecord, _ entry: Databases.Entry) throws -> (
+    private func shown(_ record: DocumentRecord, _ entry: Databases.Entry, _ names: ContentNames) throws -> (
         JSONValue, RenderedDocument
     )? {
         guard let branches = try entry.branches(of: record), !branches.winner.isDeleted else { return nil }
         var options = DocumentOptions()
         options.withConflicts = request.withConflicts
-        let rendered = DocumentRenderer(options: options, blobs: entry.store.blobs).render(
-            branches.winner,
-            of: record.id,
-            in: branches
-        )
+        let rendered = DocumentRenderer(options: options, blobs: entry.store.blobs, names: names)
+            .render(branches.winner, of: record.id, in: branches)
         return (try JSONElement(parsing: rendered.bytes).value, rendered)
     }
 
@@ -309,12 +320,14 @@ struct Finding: Sendable {
     func documents(_ places: ArraySlice<FindRequest.Bookmark>, done: Int) async throws -> (
         documents: [(FindRequest.Bookmark, JSONText)], seen: Int
     ) {
-        let found = try await resource.part(exchange, done: done) { try documents(places) }
+        let found = try await resource.naming(exchange, entry, done: done) { names in
+            try documents(places, attachments.areShown ? names : .stored)
+        }
         try await entry.grant(found.documents.map(\.0.id))
         return found
     }
 
-    private func documents(_ places: ArraySlice<FindRequest.Bookmark>) throws -> (
+    private func documents(_ places: ArraySlice<FindRequest.Bookmark>, _ names: ContentNames) throws -> (
         documents: [(FindRequest.Bookmark, JSONText)], seen: Int
     ) {
         let entry = entry.renewed()
@@ -322,7 +335,7 @@ struct Finding: Sendable {
         var documents: [(FindRequest.Bookmark, JSONText)] = []
         for (place, record) in zip(places, records) {
             guard let record, !record.isDeleted, try entry.visible([record]).count == 1,
-                let (value, rendered) = try shown(record, entry), request.selector.matches(value)
+                let (value, rendered) = try shown(record, entry, names), request.selector.matches(value)
             else { continue }
             let text =
                 request.fields.isEmpty

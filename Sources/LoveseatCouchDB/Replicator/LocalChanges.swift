@@ -143,7 +143,9 @@ final class LocalChanges: PushSource {
         let renderer = DocumentRenderer(
             options: options,
             form: isInline ? .inline : .parts,
-            blobs: store.blobs
+            blobs: store.blobs,
+            // Every peer takes these, and CouchDB ignores them.
+            names: .stored
         )
         return renderer.render(branch, of: leaf.documentID, in: document.branches)
     }

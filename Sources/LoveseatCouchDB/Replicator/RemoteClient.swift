@@ -281,6 +281,8 @@ package final class RemoteClient: Sendable {
         authorizes: Bool
     ) -> HTTPHeaders {
         var headers: HTTPHeaders = ["User-Agent": "Loveseat", "Accept": request.accept]
+        // Another Loveseat names blobs as they are named here. Others ignore this, and it says nothing about anybody.
+        headers.add(name: ContentNames.header, value: "sha1")
         if let type = request.contentType { headers.add(name: "Content-Type", value: type) }
         if isOwn(target), let start = state.withLock({ $0.start }) {
             headers.add(name: CouchDBServer.startHeader, value: start)

@@ -228,7 +228,6 @@ package final class RemoteDatabase: Sendable {
             guard let boundary = type.boundary else { throw CouchDBError.badRequest("no boundary") }
             let receiver = PartsReceiver(
                 boundary: boundary,
-                blobs: blobs,
                 pins: pins,
                 limit: Self.maximumAnswer
             ) { text in

@@ -42,6 +42,7 @@ final class CouchDBServer: Sendable {
         let visibleCounts = VisibleCounts()
         let pages = ChangesPages()
         let branches = LastBranches()
+        let md5s = MD5Work()
         /// Writes the parts of large batches, one at a time: a small write waits for one of them at most.
         let writers = BodyWorkers(places: 1)
     }
@@ -200,6 +201,10 @@ final class CouchDBServer: Sendable {
         reply.headers.append((name: Self.startHeader, value: start))
         if reply.header("Cache-Control") == nil {
             reply.headers.append((name: "Cache-Control", value: "must-revalidate"))
+        }
+        // A proxy must not send one client the digests that another has asked for.
+        if let name = HTTPField.Name(ContentNames.header), request.headers[name] != nil {
+            reply.headers.append((name: "Vary", value: ContentNames.header))
         }
         // A client that asked for the end of the connection uses it again unless the answer announces the end.
         let wishes = request.headers[values: .connection].flatMap { $0.lowercased().split(separator: ",") }

@@ -57,10 +57,10 @@ package struct StoredAttachment: Hashable, Sendable {
         return value
     }
 
-    /// Returns the members that the entry has in all of its forms.
-    package func description(withEncoding: Bool) -> JSONValue {
+    /// Returns the members that the entry has in all of its forms. `name`: what the content is called; nil for what it is called here.
+    package func description(withEncoding: Bool, naming name: String? = nil) -> JSONValue {
         var value: JSONValue = [
-            "content_type": .string(contentType), "digest": .string(digest.text),
+            "content_type": .string(contentType), "digest": .string(name ?? digest.text),
             "revpos": JSONValue(position),
         ]
         if withEncoding, let encoding {

@@ -46,10 +46,19 @@ package enum BlobAttachments {
     }
 
     /// The blob of a body that an attachment only repeats, as ours do that come back; nil if it does not.
-    package static func repeated(_ name: String, _ digest: String?, in body: JSONText) -> BlobReference? {
+    ///
+    /// `md5`: the MD5 of a blob, by which other peers name it; nil if it is not known, and then they are taken at their word.
+    package static func repeated(
+        _ name: String,
+        _ digest: String?,
+        in body: JSONText,
+        md5: (BlobDigest) throws -> MD5Digest?
+    ) rethrows -> BlobReference? {
         guard let blob = blob(name, in: body) else { return nil }
-        return digest == nil || digest.isExactly(blob.digest.text) || digest?.hasPrefix("sha1-") == false
-            ? blob : nil
+        guard let digest, !digest.isExactly(blob.digest.text) else { return blob }
+        if digest.hasPrefix("sha1-") { return nil }
+        guard let named = MD5Digest(digest), let known = try md5(blob.digest) else { return blob }
+        return named == known ? blob : nil
     }
 
     /// A body in whose blobs the attachments that stand for them have their place: a client of this wire that replaces such an attachment
