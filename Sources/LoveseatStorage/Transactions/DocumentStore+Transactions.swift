@@ -163,6 +163,8 @@ extension DocumentStore {
         _ = try waiting(call) { try gates.write.enter(within: nil) }
         defer { gates.write.leave() }
         return try onWriter(call) { db in
+            // The transaction before may have had less time.
+            sqlite3_busy_timeout(db.sqliteConnection, options.busyTimeout.milliseconds)
             let result = try body(db)
             let version = try CollectionTable.schemaVersion(db)
             catalog.withLock { $0.schemaVersion = version }
