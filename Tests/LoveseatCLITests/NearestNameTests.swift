@@ -109,9 +109,65 @@ struct NearestNameTests {
         #expect(try folder.run("put", "big", "tovver", "{}", "--quiet").errors.isEmpty)
     }
 
+    @Test(arguments: [
+        (["put", "cities", "tower", "{}"], ""), (["put", "citees", "tower", "{}"], "cities"),
+        (["put", "data/citees", "tower", "{}"], ""), (["put", "cities2", "tower", "{}"], ""),
+        (["put", "big", "tower", "{}", "-c", "travel.sihgts"], "travel.sights"),
+        (["put", "big", "tower", "{}", "-c", "sightseeing"], ""),
+    ])
+    func `a database or collection that is created beside a similar one is remarked`(
+        _ arguments: [String],
+        _ meant: String
+    ) throws {
+        if meant == "cities" || arguments[1] == "cities2" { try folder.run("create", "cities") }
+        let outcome = try folder.run(arguments)
+        #expect(outcome.status == 0)
+        #expect(outcome.errors.contains("loveseat: created the "), "\(outcome.errors)")
+        #expect(outcome.errors.contains("did you mean") == !meant.isEmpty, "\(outcome.errors)")
+        #expect(outcome.errors.contains("did you mean \"\(meant)\"?") == !meant.isEmpty, "\(outcome.errors)")
+    }
+
+    @Test func `a command that saves nothing leaves nothing that it created`() throws {
+        for arguments in [
+            ["put", "new", "x", #"{"_bad":1}"#], ["put", "new", "x", "{}", "--rev", "1-a"],
+            ["put", "new", "", "{}"],
+            ["set", "new", "x", "_bad=1", "--create"], ["blob", "put", "new", "x", "_bad", "photo"],
+        ] {
+            let outcome = try folder.run(arguments)
+            #expect(outcome.status == 65, "\(arguments)")
+            #expect(!outcome.errors.contains("created"), "\(outcome.errors)")
+            #expect(try folder.run("info", "new").status == 66, "\(arguments)")
+            var inBig = arguments
+            inBig[arguments[0] == "blob" ? 2 : 1] = "big"
+            #expect(try folder.run(inBig + ["-c", "other"]).status == 65, "\(arguments)")
+            #expect(try folder.run("ls", "big", "-c", "other").status == 66, "\(arguments)")
+        }
+        #expect(try folder.run("ls", "big").lines == ["tower"])
+    }
+
+    @Test func `a path through a database makes no database unless create was asked to make one`() throws {
+        try folder.write(#"{"_id":"a"}"#, to: "a.json")
+        for database in ["big/sights", "big.loveseat/sights"] {
+            for arguments in [
+                ["put", database, "tower", "{}"], ["import", database, "a.json"],
+                ["set", database, "tower", "n=1", "--create"],
+                ["blob", "put", database, "a", "photo", "photo"],
+            ] {
+                let outcome = try folder.run(arguments)
+                #expect(outcome.status == 66, "\(arguments)")
+                #expect(outcome.errors.contains("as in -c travel.sights"), "\(outcome.errors)")
+                #expect(try folder.run("info", database).status == 66)
+            }
+        }
+        #expect(try folder.run("create", "big/sights").status == 0)
+        #expect(try folder.run("put", "big/others", "tower", "{}").status == 0)
+    }
+
     @Test func `a name that is like no other has no hint`() throws {
+        try folder.run("put", "data/abc", "tower", "{}", "-c", "xyz")
         for arguments in [
             ["info", "elephant"], ["get", "big", "bridge-17"], ["elephant"], ["get", "big", "x"],
+            ["info", "data/uvw"], ["ls", "data/abc", "-c", "uvw"],
         ] {
             let outcome = try folder.run(arguments)
             #expect(outcome.status == (arguments.count == 1 ? 64 : 66))

@@ -37,18 +37,20 @@ struct BlobCommand: ParsableCommand {
                     "--type is longer than \(BlobReference.maximumContentType) bytes"
                 )
             }
-            let (database, collection) = try options.create()
+            try options.creating { try put(into: $1, of: $0) }
+        }
+
+        private func put(into collection: Loveseat.Collection, of database: Database) throws {
             let blob = try database.saveBlob(fileURL: URL(filePath: file), contentType: type)
             let stored = try collection.document(id: id)
-            if stored == nil {
-                let hint = collection.probablyMeant(by: id).map { ": did you mean \"\($0)\"?" } ?? ""
-                Output.notice("loveseat: created the document \"\(id)\"\(hint)")
-            }
             var document = stored ?? Document(id: id)
             document[property] = blob.json
             try LoveseatError.ofInput { try collection.save(&document) }
+            if stored == nil {
+                let hint = NearestName.question(collection.probablyMeant(by: id))
+                Output.notice("loveseat: created the document \"\(id)\"\(hint)")
+            }
             try Output.standard.line(blob.digest.text)
-            try database.close()
         }
     }
 

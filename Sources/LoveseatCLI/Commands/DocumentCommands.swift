@@ -168,34 +168,32 @@ struct Put: ParsableCommand {
 
     func run() throws {
         let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
-        var document: Document
+        let document: Document
         do { document = try LoveseatError.ofInput { try Document(id: id, json: text) } } catch {
             throw json.flatMap { Self.fileHint($0, id: id, error) } ?? error
         }
-        let (database, collection) = try options.create()
-        let isNew = try collection.document(id: id) == nil
+        try options.creating { try save(document, in: $1) }
+    }
+
+    private func save(_ given: Document, in collection: Loveseat.Collection) throws {
+        var document = given
+        let stored = try collection.document(id: id)
         if let rev {
-            guard let stored = try collection.document(id: id), stored.revisionID?.text == rev else {
-                throw LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
-            }
-            var changed = stored
+            let conflict = LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
+            guard var changed = stored, changed.revisionID?.text == rev else { throw conflict }
             changed.properties = document.properties
-            guard
-                try LoveseatError.ofInput({
-                    try collection.save(&changed, concurrencyControl: .failOnConflict)
-                })
-            else {
-                throw LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
+            let isSaved = try LoveseatError.ofInput {
+                try collection.save(&changed, concurrencyControl: .failOnConflict)
             }
+            guard isSaved else { throw conflict }
             document = changed
         } else {
             try LoveseatError.ofInput { try collection.save(&document) }
         }
         try Output.standard.line(document.revisionID?.text ?? "")
-        if isNew, let meant = collection.probablyMeant(by: id) {
+        if stored == nil, let meant = collection.probablyMeant(by: id) {
             Output.notice("loveseat: created the document \"\(id)\": did you mean \"\(meant)\"?")
         }
-        try database.close()
     }
 
     /// The error of an argument that is not JSON, but names a file.
@@ -238,7 +236,17 @@ struct Set: ParsableCommand {
             return change
         }
         let advice = "use --create to create it"
-        let (database, collection) = try create ? options.create() : options.open(advice: advice)
+        if create { return try options.creating { try make(changes, in: $1, advice: advice) } }
+        let (database, collection) = try options.open(advice: advice)
+        try make(changes, in: collection, advice: advice)
+        try database.close()
+    }
+
+    private func make(
+        _ changes: [(PropertyPath, JSONValue?)],
+        in collection: Loveseat.Collection,
+        advice: String
+    ) throws {
         let stored = try collection.document(id: id)
         guard var document = stored ?? (create ? Document(id: id) : nil) else {
             throw collection.absence(of: id, advice: advice)
@@ -250,7 +258,6 @@ struct Set: ParsableCommand {
             try collection.save(&document)
         }
         try Output.standard.line(document.revisionID?.text ?? "")
-        try database.close()
     }
 }
 

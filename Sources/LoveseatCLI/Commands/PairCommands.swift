@@ -166,7 +166,7 @@ struct PairUse: AsyncParsableCommand {
         let code = try await pairingCode()
         let identity = try Identities.identity(identity)
         let isNew = try !argument.exists
-        let database = try argument.create()
+        let database = try argument.createUnasked()
         let peer: PairedPeer
         do { peer = try await code.pair(with: database, identity: identity) } catch {
             // A mistyped name must not leave a database. The error of the pairing is the one to report.
@@ -174,7 +174,7 @@ struct PairUse: AsyncParsableCommand {
             throw error
         }
         try await database.close()
-        if isNew { Output.notice("loveseat: created the database \(argument.database)") }
+        if isNew { Output.notice(argument.creationNews) }
         Output.notice("loveseat: paired with \(peer.name) (\(peer.fingerprint))")
     }
 

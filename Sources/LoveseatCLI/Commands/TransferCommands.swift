@@ -136,7 +136,7 @@ struct Import: AsyncParsableCommand {
     private func importAll() async throws {
         if let couchDB {
             guard CouchDBLogin.isURL(couchDB) else { return try importDump(couchDB) }
-            try await options.argument.create().close()
+            try await options.argument.createUnasked().close()
             var sync = try login.options(options.argument.database, couchDB)
             sync.json = json
             return try await sync.run(.pull)

@@ -98,6 +98,18 @@ struct DatabaseArgument: ParsableArguments {
         return try Database(name: parts.name, config: config)
     }
 
+    /// Opens a database, and creates it if it does not exist, for a command whose purpose is another one.
+    ///
+    /// - Throws: `notFound` if its path goes through an existing database, as if it named one of the collections.
+    func createUnasked() throws -> Database {
+        if try !exists, let (parent, _) = collectionPath {
+            // A folder may have the same name as a database beside it.
+            let isFolder = FileManager.default.fileExists(atPath: parts.directory)
+            if !isFolder || parts.directory.isExactly(parent.folder) { throw absence }
+        }
+        return try create()
+    }
+
     /// Opens a database, and creates it if it does not exist.
     func create(keepsDeltaBases: Bool = false) throws -> Database {
         if try !exists, let file = fileInTheWay {
@@ -153,15 +165,17 @@ struct CollectionOptions: ParsableArguments {
         return collection
     }
 
-    /// Opens both, creates what does not exist, and reports what it created.
-    func create() throws -> (database: Database, collection: Loveseat.Collection) {
-        let isNew = try !argument.exists
-        let misplaced = isNew ? argument.databaseBehind : nil
+    /// Runs a closure with both, and creates before what does not exist. It is reported at the end, or undone after an error if nothing was
+    /// saved.
+    func creating(_ body: (Database, Loveseat.Collection) throws -> Void) throws {
         let (database, collection, created) = try createInSilence()
-        if let created {
-            Output.notice(created.news + (misplaced.map { ": did you mean the database \"\($0)\"?" } ?? ""))
+        do { try body(database, collection) } catch {
+            // The closure's error is the one to report.
+            try? created?.undo(collection, of: database)
+            throw error
         }
-        return (database, collection)
+        if let created { Output.notice(created.news) }
+        try database.close()
     }
 
     /// The database or collection that a command created.
@@ -170,6 +184,17 @@ struct CollectionOptions: ParsableArguments {
         let isDatabase: Bool
         /// The line that says so.
         let news: String
+
+        /// Deletes it, unless there is something in it.
+        fileprivate func undo(_ collection: Loveseat.Collection, of database: Database) throws {
+            // Documents that were saved before the error stay.
+            if try CollectionHistory(collection).changeCount(after: 0) > 0 { return }
+            if isDatabase {
+                try database.delete()
+            } else {
+                try database.deleteCollection(name: collection.name, scope: collection.scope.name)
+            }
+        }
     }
 
     /// Opens both, and creates what does not exist.
@@ -178,13 +203,17 @@ struct CollectionOptions: ParsableArguments {
     ) {
         let name = try name()
         let isNew = try !argument.exists
-        let database = try argument.create()
+        let database = try argument.createUnasked()
         do {
             let isThere = try database.collection(name: name.name, scope: name.scope) != nil
+            let meant = isThere ? nil : name.probablyMeant(in: database)
             let collection = try database.createCollection(name: name.name, scope: name.scope)
             if isThere, !isNew { return (database, collection, nil) }
-            let what = isNew ? "database" : "collection \(name.fullName) in"
-            let news = "loveseat: created the \(what) \(argument.database)"
+            let news =
+                isNew
+                ? argument.creationNews
+                : "loveseat: created the collection \(name.fullName) in \(argument.database)"
+                    + NearestName.question(meant)
             return (database, collection, Created(isDatabase: isNew, news: news))
         } catch {
             // The collection's error is the one to report.

@@ -24,6 +24,17 @@ enum NearestName {
         return nearest
     }
 
+    /// Likewise, in place of a name that a command creates. Short names, and names that differ only in digits, are not taken for mistakes:
+    /// numbers count up.
+    static func probablyMeant(by new: String, among names: some Sequence<String>) -> String? {
+        func withoutDigits(_ name: String) -> String { name.filter { !$0.isNumber } }
+        if new.count < 4 { return nil }
+        return nearest(to: new, among: names.filter { !withoutDigits($0).isExactly(withoutDigits(new)) })
+    }
+
+    /// The end of a line about something that was created, which names what was probably meant.
+    static func question(_ meant: String?) -> String { meant.map { ": did you mean \"\($0)\"?" } ?? "" }
+
     private static func letters(_ text: String) -> [UInt8] { Array(text.lowercased().utf8) }
 
     /// How many bytes have to be added, removed, replaced, or exchanged with the next one; nil if there are more than `edits`.
@@ -106,7 +117,7 @@ extension DatabaseArgument {
     }
 
     /// The database and the collection of a path such as `trips/travel.sights`; nil for any other.
-    private var collectionPath: (database: DatabaseArgument, collection: String)? {
+    var collectionPath: (database: DatabaseArgument, collection: String)? {
         guard let slash = database.lastIndex(of: "/") else { return nil }
         let collection = String(database[database.index(after: slash)...])
         var parent = DatabaseArgument()
@@ -116,11 +127,24 @@ extension DatabaseArgument {
     }
 
     /// The database with the most similar name in the same folder.
-    var nearest: String? {
+    var nearest: String? { neighbour { NearestName.nearest(to: $0, among: $1) } }
+
+    /// The line that says that a command has created the database, with the one that was probably meant.
+    var creationNews: String {
+        let meant =
+            databaseBehind.map { ": did you mean the database \"\($0)\"?" }
+            ?? NearestName.question(neighbour { NearestName.probablyMeant(by: $0, among: $1) })
+        return "loveseat: created the database \(database)\(meant)"
+    }
+
+    /// One of the databases in the same folder. `choose`: chooses a name; the folder makes none of them similar.
+    private func neighbour(_ choose: (_ typed: String, _ names: [String]) -> String?) -> String? {
         let start = database.lastIndex(of: "/").map { database.index(after: $0) } ?? database.startIndex
+        let folder = String(database[..<start])
         // Completions put / behind a folder that is not a database.
-        let names = Completions.databases([], 0, String(database[..<start])).filter { !$0.hasSuffix("/") }
-        return NearestName.nearest(to: database, among: names)
+        let names = Completions.databases([], 0, folder).filter { !$0.hasSuffix("/") }
+        return choose(String(database[start...]), names.map { String($0.dropFirst(folder.count)) })
+            .map { folder + $0 }
     }
 }
 
@@ -134,6 +158,20 @@ extension CollectionName {
         )
     }
 
+    /// The name without the default scope: what all names have in common makes none of them similar.
+    private static func short(_ fullName: String) -> String {
+        let scope = "\(CollectionName.default.scope)."
+        return fullName.beginsExactly(with: scope) ? String(fullName.dropFirst(scope.count)) : fullName
+    }
+
+    /// The collection that a user probably meant, in place of one that a command creates.
+    func probablyMeant(in database: Database) -> String? {
+        // The hint is only an addition.
+        let names = (try? database.collections(named: []).map(\.fullName)) ?? []
+        let meant = NearestName.probablyMeant(by: Self.short(fullName), among: names.map(Self.short))
+        return names.first { name in meant.map { Self.short(name).isExactly($0) } ?? false }
+    }
+
     /// The collection that a user probably meant by a name, which may lack the scope, or have another one.
     static func nearest(to typed: String, in database: Database) -> String? {
         func last(_ name: String) -> String {
@@ -141,7 +179,10 @@ extension CollectionName {
         }
         // The hint is only an addition.
         let names = (try? database.collections(named: []).map(\.fullName)) ?? []
-        if let nearest = NearestName.nearest(to: typed, among: names) { return nearest }
+        let wanted = short(typed)
+        if let nearest = NearestName.nearest(to: wanted, among: names.map(short)) {
+            return names.first { short($0).isExactly(nearest) }
+        }
         let sameName = names.first { last($0).isExactly(last(typed)) && !$0.isExactly(typed) }
         if let sameName { return sameName }
         let nearest = NearestName.nearest(to: last(typed), among: names.map(last))
@@ -181,13 +222,9 @@ extension Loveseat.Collection {
         do { return try body() } catch LoveseatError.Code.notFound { throw absence(of: id) }
     }
 
-    /// The ID that a user probably meant, in place of the one of a document that a command creates. IDs that differ only in digits are not
-    /// taken for mistakes: numbers count up.
+    /// The ID that a user probably meant, in place of the one of a document that a command creates.
     func probablyMeant(by id: String) -> String? {
-        func letters(_ id: String) -> String { id.filter { !$0.isNumber } }
-        if id.count < 4 { return nil }
-        let others = ids(near: id, 1_000).filter { !letters($0).isExactly(letters(id)) }
-        return NearestName.nearest(to: id, among: others)
+        NearestName.probablyMeant(by: id, among: ids(near: id, 1_000))
     }
 }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Signals from a terminal or a supervisor, which end a command normally.
 ///
-/// The first SIGINT or SIGTERM is passed to the command; a second one ends the process at once. From
+/// The first SIGINT or SIGTERM is passed to the command; another one ends the process at once. From
 /// ``begin()`` on none is lost. SIGHUP does the same for a command that calls ``beginWithHangup()``.
 enum Signals {
     private static let handlers = Mutex<[Int32: [@Sendable () -> Void]]>([:])
@@ -126,11 +126,14 @@ enum Signals {
         signal(number) { number in
             if number == SIGINT, Signals.isInteractive.load(ordering: .acquiring) {
                 Signals.interruptCount.add(1, ordering: .acquiringAndReleasing)
-            } else if number != SIGHUP || Signals.hangupEnds.load(ordering: .acquiring),
-                !Signals.first.compareExchange(expected: 0, desired: number, ordering: .acquiringAndReleasing)
-                    .exchanged
-            {
-                _exit(128 + number)
+            } else if number != SIGHUP || Signals.hangupEnds.load(ordering: .acquiring) {
+                let isFirst = Signals.first.compareExchange(
+                    expected: 0,
+                    desired: number,
+                    ordering: .acquiringAndReleasing
+                ).exchanged
+                // A closed terminal sends SIGHUP by itself, and its shell and a supervisor send another one: it asks for no haste.
+                if !isFirst, number != SIGHUP { _exit(128 + number) }
             }
             let saved = errno
             var byte = UInt8(truncatingIfNeeded: number)
