@@ -171,7 +171,7 @@ public final class LocalWebServer: Sendable {
     private func serve(_ connection: WebConnection) async {
         // A browser may disconnect at any moment.
         try? await connection.channel.executeThenClose { inbound, outbound in
-            var requests = WebConnection.Requests(inbound.makeAsyncIterator())
+            var requests = WebConnection.Requests(inbound.makeAsyncIterator(), outbound)
             while let head = try await requests.next() {
                 begin()
                 defer { end() }

@@ -24,21 +24,34 @@ struct WebConnection {
     /// The requests that arrive.
     struct Requests {
         var parts: NIOAsyncChannelInboundStream<HTTPServerRequestPart>.AsyncIterator
+        private let outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
         private var isInBody = false
+        /// Whether the client waits until it is asked for the body.
+        private var waits = false
 
-        init(_ parts: NIOAsyncChannelInboundStream<HTTPServerRequestPart>.AsyncIterator) {
-            self.parts = parts
+        init(
+            _ parts: NIOAsyncChannelInboundStream<HTTPServerRequestPart>.AsyncIterator,
+            _ outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
+        ) {
+            (self.parts, self.outbound) = (parts, outbound)
         }
 
         /// The next request, without its body.
         mutating func next() async throws -> HTTPRequestHead? {
             guard case .head(let head)? = try await parts.next() else { return nil }
             isInBody = true
+            waits =
+                head.version != .http1_0
+                && head.headers[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
             return head
         }
 
         /// Reads the body of the request; nil if it is longer than the maximum, in bytes.
         mutating func body(upTo maximum: Int) async throws -> [UInt8]? {
+            if waits {
+                waits = false
+                try await outbound.write(.head(HTTPResponseHead(version: .http1_1, status: .continue)))
+            }
             var body: [UInt8] = []
             while isInBody, let part = try await parts.next() {
                 switch part {

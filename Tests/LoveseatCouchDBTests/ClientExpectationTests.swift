@@ -22,6 +22,24 @@ struct ClientExpectationTests {
         await served.listener.stop()
     }
 
+    @Test func `a client that waits is asked for its body, unless it is refused without it`() async throws {
+        let served = try await ServedDatabase()
+        let client = served.client
+        for (target, type, status) in [
+            ("/main/d", "application/json", 100), ("/main/d/file", "text/plain", 100),
+            ("/main/d", "multipart/related; boundary=b", 100), ("/none/d", "application/json", 404),
+        ] {
+            let request = """
+                PUT \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-Continue\r\nContent-Type: \(type)\r\n\
+                Content-Length: 7\r\n\r\n
+                """
+            // The body is never sent.
+            let answer = try await offPool { try client.beginning(of: request) }
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(target): \(answer)")
+        }
+        await served.listener.stop()
+    }
+
     @Test func `a local document has no attachments`() async throws {
         let served = try await ServedDatabase()
         let answer = try await served.call("GET", "/main/_local/a/file")

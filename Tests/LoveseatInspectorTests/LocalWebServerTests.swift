@@ -48,6 +48,24 @@ struct LocalWebServerTests {
         await server.stop()
     }
 
+    @Test func `a client that waits is asked for its body, unless it is refused without it`() async throws {
+        let server = LocalWebServer(.init(program: "test", cookieName: "test")) {
+            .text(.ok, "\($0.body.count)")
+        }
+        let client = try await client(server)
+        let origin = "http://127.0.0.1:\(client.port)"
+        let cookie = "Cookie: test-\(client.port)=\(server.token)\r\n"
+        for (fields, status) in [("\(cookie)Origin: \(origin)\r\n", 100), ("", 403), (cookie, 403)] {
+            let request =
+                "POST / HTTP/1.1\r\nHost: 127.0.0.1:\(client.port)\r\nContent-Length: 4\r\n"
+                + "Expect: 100-Continue\r\n\(fields)\r\n"
+            // The body is never sent.
+            let answer = try await offPool { try client.beginning(of: request) }
+            #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
+        }
+        await server.stop()
+    }
+
     @Test func `two requests on one connection get two replies, and HEAD gets no body`() async throws {
         let server = LocalWebServer(.init(program: "test", cookieName: "test")) { request in
             request.path == ["stream"]

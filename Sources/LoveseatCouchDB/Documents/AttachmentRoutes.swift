@@ -180,7 +180,7 @@ struct AttachmentResource: Resource {
         BlobDigest, Int
     ) {
         let writer = try entry.store.blobs.writer(hashesMD5: true)
-        for try await part in exchange.body { try writer.write(part.readableBytesView) }
+        for try await part in exchange.requestedBody() { try writer.write(part.readableBytesView) }
         let (digest, length) = try pins.finish(writer)
         return (digest, Int(length))
     }

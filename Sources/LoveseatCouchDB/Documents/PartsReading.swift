@@ -224,7 +224,7 @@ extension DocumentResource {
                 return document
             }
         }
-        for try await part in exchange.body {
+        for try await part in exchange.requestedBody() {
             var part = part
             while part.readableBytes > 0 {
                 let length = min(receiver.pieceSize, part.readableBytes)

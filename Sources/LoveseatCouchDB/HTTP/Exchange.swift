@@ -16,7 +16,7 @@ struct Exchange: Sendable {
     let path: [String]
     let query: Query
     let headers: HTTPFields
-    let body: RequestBody
+    private let body: RequestBody
     /// The client's identity.
     var peer = PeerIdentity()
     var login = Login.none
@@ -71,6 +71,14 @@ struct Exchange: Sendable {
         if text.isExactly(target) { return true }
         guard let scheme = text.firstRange(of: "://") else { return false }
         return String(text[scheme.upperBound...].drop { $0 != "/" }).isExactly(target)
+    }
+
+    /// The body. A client that waits for that (`Expect: 100-continue`) is asked for it now, and so not for one that is refused before.
+    func requestedBody() -> RequestBody {
+        if header("Expect")?.lowercased().isExactly("100-continue") == true {
+            channel.triggerUserOutboundEvent(BodyRequester.Event(), promise: nil)
+        }
+        return body
     }
 
     var isRead: Bool { method == "GET" || method == "HEAD" }

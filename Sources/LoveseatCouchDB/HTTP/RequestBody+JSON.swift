@@ -99,7 +99,7 @@ extension Resource {
         }
         // A client may send byte by byte.
         var small = ByteBuffer()
-        for try await part in exchange.body {
+        for try await part in exchange.requestedBody() {
             if small.readableBytes == 0, part.readableBytes >= BodyWorkers.smallestPart {
                 try await receive(part)
                 continue

@@ -196,7 +196,7 @@ public final class CouchDBListener: Sendable {
         return { channel, shown in
             service.connections.add(channel)
             PacedWriter.keepLittleUnsent(by: channel)
-            try channel.pipeline.syncOperations.addHandler(ReadPace())
+            try channel.pipeline.syncOperations.addHandlers(ReadPace(), BodyRequester())
             let http = HTTP1Channel(
                 responder: { request, writer, channel in
                     try await service.server.respond(request, writer, channel, shown)
