@@ -151,6 +151,26 @@ struct LiveModelTests {
         await #expect(throws: LoveseatError.self) { try await model.wait { $0.count == 3 } }
     }
 
+    @Test func `waiting ends when nothing can come any more`() async throws {
+        let other = try database.createCollection(name: "other")
+        let models = [
+            LiveQuery<Sight>(sights), LiveQuery<Sight>(other), LiveQuery<Sight>(sights) { _, _ in },
+            LiveQuery<Sight>("SELECT meta().id, likes FROM sights", in: database),
+        ]
+        for model in models { try await model.wait { $0.isEmpty } }
+        let waiting = models.map { model in Task { try await model.wait { !$0.isEmpty } } }
+        try database.deleteCollection(name: "other")
+        await #expect(throws: LoveseatError.self) { try await waiting[1].value }
+        try await database.close()
+        for task in waiting {
+            let error = await #expect(throws: LoveseatError.self) { try await task.value }
+            #expect(error?.code == .notOpen)
+        }
+        // What was read last stays, and a later wait does not begin anew.
+        await #expect(throws: LoveseatError.self) { try await models[0].wait { !$0.isEmpty } }
+        #expect(try await models[0].wait { $0.isEmpty } == [])
+    }
+
     @Test func `what cannot be observed is an error`() async throws {
         let other = try database.createCollection(name: "other")
         try database.deleteCollection(name: "other")

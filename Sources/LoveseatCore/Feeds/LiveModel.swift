@@ -41,6 +41,8 @@ public final class LiveModel<Value: Sendable> {
     }
 
     private var state: State
+    /// Whether nothing can come any more.
+    private var hasEnded = false
     @ObservationIgnored private let results: @Sendable () throws -> Results
     @ObservationIgnored private var task: Task<Void, Never>?
 
@@ -71,6 +73,7 @@ public final class LiveModel<Value: Sendable> {
                         guard await self?.show(result) != nil else { return }
                         try await Task.sleep(for: Self.frame)
                     }
+                    await self?.end()
                 } catch is CancellationError {
                     // The same, while it waited.
                 } catch {
@@ -90,23 +93,32 @@ public final class LiveModel<Value: Sendable> {
     ///
     /// - Parameter isWanted: The condition. It is asked about the first value that was read, and after each change; not while ``error`` is set.
     /// - Returns: The value that meets the condition.
-    /// - Throws: ``error`` as soon as a value cannot be read; `CancellationError` if the task is cancelled.
+    /// - Throws: ``error`` as soon as a value cannot be read; ``LoveseatError``: `notOpen` as soon as the database is closed, or the collection
+    ///   deleted; `CancellationError` if the task is cancelled.
     @discardableResult
     public func wait(until isWanted: (Value) throws -> Bool) async throws -> Value {
         while true {
             try Task.checkCancellation()
             let (changes, change) = AsyncStream.makeStream(of: Void.self)
-            let state = withObservationTracking {
-                started
+            let (state, hasEnded) = withObservationTracking {
+                (started, self.hasEnded)
             } onChange: {
                 change.finish()
             }
             if let error = state.error { throw error }
             if !state.isLoading, try isWanted(state.value) { return state.value }
+            if hasEnded {
+                throw LoveseatError(
+                    .notOpen,
+                    "the database was closed, or the collection deleted, before there was such a value"
+                )
+            }
             // Nothing comes but the end, at the next change or when the task is cancelled.
             for await _ in changes {}
         }
     }
+
+    private func end() { hasEnded = true }
 
     private func show(_ result: Result<Value, any Error>) {
         switch result {
