@@ -14,6 +14,13 @@ fi
 scripts/install-dependencies.sh mmdebstrap lintian mandoc zsh fish iproute2 dpkg-dev python3 systemd
 work=$(mktemp -d)
 packages="${1:-}"
+# A folder with anything else in it is refused, and stays as it is.
+mkdir "$work/mine"
+touch "$work/mine/file"
+if (cd "$work" && "$OLDPWD/scripts/release.sh" --binaries "$OLDPWD" --output mine) 2> /dev/null || [ ! -e "$work/mine/file" ]; then
+    echo "release.sh replaces a folder with files of others" >&2
+    exit 1
+fi
 if [ -z "$packages" ]; then
     # As scripts/photodrop.sh does, after which there is nothing left to compile.
     LOVESEAT_CHECKED=1 scripts/build-package.sh Examples/PhotoDrop --build-tests

@@ -7,31 +7,48 @@
 # The same commit, toolchain and versions of the libraries (Package.resolved, which is put beside the packages) give the same bytes in any
 # folder. LEVEL is the level of compression, 1 to 9. MAINTAINER is the maintainer that the .deb name.
 set -euo pipefail
+start="$PWD"
 cd "$(dirname "$0")/.."
 root="$PWD"
+usage() { sed -n '2,/^set/{/^#/s/^# \?//p}' "$root/scripts/release.sh" >&2; exit 64; }
+# A relative folder is one of the caller's.
+folder() { (cd "$start" && realpath -m -- "$1"); }
 output="$root/.build-release/packages" binaries= relink=
 while [ $# -gt 0 ]; do
+    [ -n "${2:-}" ] || usage
     case "$1" in
-        --binaries) binaries="$(realpath "$2")" ;;
-        --relink) relink="$(realpath "$2")" ;;
-        --output) output="$(realpath -m "$2")" ;;
-        *) sed -n '2,/^set/{/^#/s/^# \?//p}' "$0" >&2; exit 64 ;;
+        --binaries) binaries=$(folder "$2") ;;
+        --relink) relink=$(folder "$2") ;;
+        --output) output=$(folder "$2") ;;
+        *) usage ;;
     esac
     shift 2
 done
+[ -z "$binaries" ] || [ -z "$relink" ] || usage
+for source in "$binaries" "$relink"; do
+    [ -z "$source" ] || [ -d "$source" ] || { echo "There is no folder $source." >&2; exit 66; }
+done
+# Packages of an earlier run are replaced, and nothing else.
+others=$(if [ -e "$output" ]; then find "$output" -maxdepth 1 ! \( -path "$output" -type d \) ! \( -type f \( -name 'loveseat[-_]*.tar.gz' \
+    -o -name 'loveseat_*.deb' -o -name 'photodrop-*.tar.gz' -o -name 'photodrop_*.deb' -o -name Package.resolved -o -name SHA256SUMS \) \); fi)
+[ -z "$others" ] || { echo "$output has files that are not packages of a release: name another --output." >&2; exit 73; }
 [ "$(uname)" = Linux ] || { echo "Packages are made on Linux only." >&2; exit 69; }
 
 programs=(loveseat photodrop)
 declare -A entry=([loveseat]=LoveseatCLI_main [photodrop]=photodrop_main)
 machine=$(uname -m)
-export SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}" LC_ALL=C TZ=UTC
+SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
+export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Builds in a folder of its own, so that neither flags nor traits of other builds matter.
 build() {
-    [ -z "$(git status --porcelain)" ] || { echo "Commit or stash first: a release is made from a clean checkout." >&2; exit 65; }
+    local changes
+    # Git refuses, for example, a checkout of another user.
+    changes=$(git status --porcelain)
+    [ -z "$changes" ] || { echo "Commit or stash first: a release is made from a clean checkout." >&2; exit 65; }
     unset LOVESEAT_CHECKED LOVESEAT_STRICT
     export SWIFT_DETERMINISTIC_HASHING=1 CONFIGURATION=release SCRATCH="$root/.build-release"
     # Without the folder of this checkout in the programs.
@@ -77,8 +94,8 @@ lay() {
     fi
 }
 
-# Gives every file the time of the commit.
-dated() { find "$1" -print0 | xargs -0 touch --no-dereference --date="@$SOURCE_DATE_EPOCH"; }
+# Gives every file the time of the commit, and what everybody may do with it, whatever the checkout's own are.
+dated() { chmod -R u=rwX,go=rX "$1"; find "$1" -print0 | xargs -0 touch --no-dereference --date="@$SOURCE_DATE_EPOCH"; }
 
 tarball() {
     local program="$1" name="$1-$version-linux-$machine"
@@ -120,7 +137,7 @@ END
         if [ -e "scripts/release/$program.$script" ]; then install "scripts/release/$program.$script" "$tree/DEBIAN/$script"; fi
     done
     (cd "$tree" && find usr -type f -print0 | sort -z | xargs -0 md5sum > DEBIAN/md5sums)
-    sed -e "s|@VERSION@|$version-1|" -e "s|@ARCHITECTURE@|$architecture|" -e "s|@MAINTAINER@|$maintainer|" \
+    sed -e "s|@VERSION@|$version-1|" -e "s|@ARCHITECTURE@|$architecture|" -e "s|@MAINTAINER@|$(sed 's/[\\&|]/\\&/g' <<< "$maintainer")|" \
         -e "s|@SIZE@|$(du --summarize --apparent-size --block-size=1024 "$tree" | cut -f 1)|" -e "s|@DEPENDS@|$(depends "$tree/usr/bin/$program")|" \
         "scripts/release/$program.control" > "$tree/DEBIAN/control"
     dated "$tree"
