@@ -2,6 +2,7 @@ import Foundation
 import LoveseatCore
 import LoveseatModel
 import LoveseatTesting
+import Synchronization
 import Testing
 
 /// Documents that are brought to the form of a newer version of an app.
@@ -69,6 +70,34 @@ struct DocumentMigrationTests {
         #expect(try sights.contents() == before)
         try fill(sights, 1_200..<1_202)
         #expect(try await sights.migrate("tags", Self.splitTags) == 2)
+    }
+
+    @Test func `a migration says how far it has come`() async throws {
+        try fill(sights, 0..<1_200)
+        let seen = Mutex<[MigrationStatus]>([])
+        try await sights.migrate("tags", Self.splitTags) { status in seen.withLock { $0.append(status) } }
+        let statuses = seen.withLock { $0 }
+        #expect(statuses.count > 2)
+        let first = try #require(statuses.first)
+        #expect(first.changed == first.examined)
+        #expect(first.remaining == 1_200)
+        let last = try #require(statuses.last)
+        #expect(last.changed == 1_200)
+        #expect(last.examined == 2_400)
+        #expect(last.remaining == 0)
+        let shares = statuses.map { Double($0.examined) / Double($0.examined + $0.remaining) }
+        #expect(shares == shares.sorted())
+        try fill(sights, 1_200..<1_201)
+        try await sights.migrate("tags", Self.splitTags) { status in seen.withLock { $0.append(status) } }
+        #expect(seen.withLock { $0.suffix(2).map(\.examined) } == [1, 2])
+        try await sights.migrate("tags", Self.splitTags) { _ in Issue.record("there is nothing to do") }
+    }
+
+    @Test func `a migration that blocks says how far it has come, too`() throws {
+        try fill(sights, 0..<3)
+        var changed: [Int] = []
+        try sights.migrate("tags", Self.splitTags) { changed.append($0.changed) }
+        #expect(changed == [3, 3])
     }
 
     @Test func `a call looks only at documents that were changed since the last one`() throws {

@@ -28,41 +28,51 @@ extension Collection {
     ///   - name: The migration's name in this collection. A migration that changes documents otherwise needs another one.
     ///   - change: Changes a document, or leaves it as it is. It runs outside any transaction, on no particular thread. A document that
     ///     somebody else changes meanwhile comes again.
+    ///   - progress: Is called after each part, outside any transaction, with how far this call has come. By default nothing is done.
     /// - Returns: The number of documents that this call changed.
     /// - Throws: ``MigrationError`` for a document that the closure throws for, that cannot be saved, or that the closure changes again when it
     ///   gets its own result; ``LoveseatError``: `invalidParameter` for an empty name; `busy`, `notOpen`, `notWriteable`;
     ///   `CancellationError`.
     @concurrent @discardableResult
-    public func migrate(_ name: String, _ change: @Sendable (inout Document) throws -> Void) async throws
-        -> Int
-    {
+    public func migrate(
+        _ name: String,
+        _ change: @Sendable (inout Document) throws -> Void,
+        progress: @Sendable (MigrationStatus) -> Void = { _ in }
+    ) async throws -> Int {
         let run = try MigrationRun(name, of: self)
-        var count = 0
+        var status = MigrationStatus()
         while true {
             try Task.checkCancellation()
-            let (previous, documents) = try await CollectionReader.snapshotOfTask(of: self) {
-                try run.next($0)
+            let next = try await CollectionReader.snapshotOfTask(of: self) { [status] in
+                try run.next($0, status)
             }
-            if documents.isEmpty { return count }
-            let part = run.part(documents, behind: previous, change)
-            count += try await storeFromTask(part, run)
+            if next.documents.isEmpty { return status.changed }
+            let part = run.part(next.documents, behind: next.previous, change)
+            status.add(part, changed: try await storeFromTask(part, run), to: next.left)
+            progress(status)
             if let failure = part.failure { throw failure }
         }
     }
 
-    /// Changes documents to the form of today; see `migrate(_:_:)`. This call blocks the thread.
+    /// Changes documents to the form of today; see `migrate(_:_:progress:)`. This call blocks the thread.
     @discardableResult
-    public func migrate(_ name: String, _ change: (inout Document) throws -> Void) throws -> Int {
+    public func migrate(
+        _ name: String,
+        _ change: (inout Document) throws -> Void,
+        progress: (MigrationStatus) -> Void = { _ in }
+    ) throws -> Int {
         let run = try MigrationRun(name, of: self)
-        var count = 0
+        var status = MigrationStatus()
         while true {
-            let (previous, documents) = try CollectionReader.snapshot(of: self) { try run.next($0) }
-            if documents.isEmpty { return count }
-            let part = run.part(documents, behind: previous, change)
+            let next = try CollectionReader.snapshot(of: self) { try run.next($0, status) }
+            if next.documents.isEmpty { return status.changed }
+            let part = run.part(next.documents, behind: next.previous, change)
             let store = try openStore()
-            count += try DocumentStore.wrapping {
+            let changed = try DocumentStore.wrapping {
                 try store.write(within: database.config.busyTimeout) { try run.store(part, $0) }
             }
+            status.add(part, changed: changed, to: next.left)
+            progress(status)
             if let failure = part.failure { throw failure }
         }
     }
@@ -82,59 +92,75 @@ extension Collection {
 
     /// Changes documents as values of a type. Properties that the type does not know stay, as in ``update(id:as:_:)``.
     ///
-    /// - Throws: As `migrate(_:_:)`, also for a document that does not fit the type.
+    /// - Throws: As `migrate(_:_:progress:)`, also for a document that does not fit the type.
     @concurrent @discardableResult
     public func migrate<Model: Codable & SendableMetatype>(
         _ name: String,
         as type: Model.Type,
-        _ change: @Sendable (inout Model) throws -> Void
+        _ change: @Sendable (inout Model) throws -> Void,
+        progress: @Sendable (MigrationStatus) -> Void = { _ in }
     ) async throws -> Int {
-        try await migrate(name) { _ = try $0.change(as: Model.self, change) }
+        try await migrate(name, { _ = try $0.change(as: Model.self, change) }, progress: progress)
     }
 
-    /// Changes documents as values of a type; see `migrate(_:as:_:)`. This call blocks the thread.
+    /// Changes documents as values of a type; see `migrate(_:as:_:progress:)`. This call blocks the thread.
     @discardableResult
     public func migrate<Model: Codable>(
         _ name: String,
         as type: Model.Type,
-        _ change: (inout Model) throws -> Void
-    ) throws -> Int { try migrate(name) { _ = try $0.change(as: type, change) } }
+        _ change: (inout Model) throws -> Void,
+        progress: (MigrationStatus) -> Void = { _ in }
+    ) throws -> Int { try migrate(name, { _ = try $0.change(as: type, change) }, progress: progress) }
 
     /// Changes documents from one type to another. Properties that neither type knows stay.
     ///
     /// A document that is stored as the new type needs it, without its ``DocumentModel/defaults``, stays as it is.
     ///
-    /// - Throws: As `migrate(_:_:)`, also for a document that fits neither type.
+    /// - Throws: As `migrate(_:_:progress:)`, also for a document that fits neither type.
     @concurrent @discardableResult
     public func migrate<Old: Codable & SendableMetatype, New: Codable & SendableMetatype>(
         _ name: String,
         from old: Old.Type,
         to new: New.Type,
-        _ convert: @Sendable (Old) throws -> New
-    ) async throws -> Int { try await migrate(name) { try $0.convert(convert) } }
+        _ convert: @Sendable (Old) throws -> New,
+        progress: @Sendable (MigrationStatus) -> Void = { _ in }
+    ) async throws -> Int { try await migrate(name, { try $0.convert(convert) }, progress: progress) }
 
-    /// Changes documents from one type to another; see `migrate(_:from:to:_:)`. This call blocks the thread.
+    /// Changes documents from one type to another; see `migrate(_:from:to:_:progress:)`. This call blocks the thread.
     @discardableResult
     public func migrate<Old: Codable, New: Codable>(
         _ name: String,
         from old: Old.Type,
         to new: New.Type,
-        _ convert: (Old) throws -> New
-    ) throws -> Int { try migrate(name) { try $0.convert(convert) } }
+        _ convert: (Old) throws -> New,
+        progress: (MigrationStatus) -> Void = { _ in }
+    ) throws -> Int { try migrate(name, { try $0.convert(convert) }, progress: progress) }
 
     /// Writes into documents what their model adds while it reads them: its ``DocumentModel/defaults``, and the names of today instead of
     /// its ``DocumentModel/renamedProperties``. Then queries and indexes find them.
     ///
-    /// - Throws: As `migrate(_:_:)`.
+    /// - Throws: As `migrate(_:_:progress:)`.
     @concurrent @discardableResult
-    public func migrate<Model: DocumentModel & SendableMetatype>(_ name: String, as type: Model.Type)
-        async throws -> Int
-    { try await migrate(name) { $0.properties = $0.properties.completed(for: Model.self) } }
+    public func migrate<Model: DocumentModel & SendableMetatype>(
+        _ name: String,
+        as type: Model.Type,
+        progress: @Sendable (MigrationStatus) -> Void = { _ in }
+    ) async throws -> Int {
+        try await migrate(
+            name,
+            { $0.properties = $0.properties.completed(for: Model.self) },
+            progress: progress
+        )
+    }
 
-    /// Writes into documents what their model adds while it reads them; see `migrate(_:as:)`. This call blocks the thread.
+    /// Writes into documents what their model adds while it reads them; see `migrate(_:as:progress:)`. This call blocks the thread.
     @discardableResult
-    public func migrate<Model: DocumentModel>(_ name: String, as type: Model.Type) throws -> Int {
-        try migrate(name) { $0.properties = $0.properties.completed(for: type) }
+    public func migrate<Model: DocumentModel>(
+        _ name: String,
+        as type: Model.Type,
+        progress: (MigrationStatus) -> Void = { _ in }
+    ) throws -> Int {
+        try migrate(name, { $0.properties = $0.properties.completed(for: type) }, progress: progress)
     }
 }
 

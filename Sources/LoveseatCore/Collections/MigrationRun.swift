@@ -20,6 +20,23 @@ public struct MigrationError: Error, CustomStringConvertible {
     }
 }
 
+/// How far a call of `migrate` of ``Collection`` has come.
+public struct MigrationStatus: Hashable, Sendable {
+    /// How many documents the call has changed.
+    public private(set) var changed = 0
+    /// How many documents the call has looked at. Those that it changed come again, and count twice then.
+    public private(set) var examined = 0
+    /// About how many documents are still to be looked at.
+    public private(set) var remaining = 0
+
+    /// `left`: how many documents and deletions there were before the part; nil if they were counted before.
+    mutating func add(_ part: MigrationRun.Part, changed: Int, to left: Int?) {
+        self.changed += changed
+        examined += part.examined
+        remaining = max(0, (left ?? remaining) + changed - part.examined)
+    }
+}
+
 /// A migration of a collection's documents: a part of them at a time, in order of their last changes.
 ///
 /// One transaction stores the changes of a part, and the sequence up to which documents were looked at. A document that is changed, by the
@@ -31,6 +48,8 @@ struct MigrationRun: Sendable {
         let previous: UInt64
         /// The sequence of the last one.
         fileprivate(set) var last: UInt64
+        /// How many the closure was called with, without the one that it failed for.
+        fileprivate(set) var examined = 0
         fileprivate(set) var changed: [(document: Document, body: JSONText)] = []
         /// The document behind them, which could not be changed.
         fileprivate(set) var failure: MigrationError?
@@ -48,11 +67,24 @@ struct MigrationRun: Sendable {
         self.collection = collection
     }
 
-    /// The next documents with the sequence that they follow; none at the end.
-    func next(_ reader: CollectionReader) throws -> (previous: UInt64, documents: [Document]) {
+    /// Some documents that were read.
+    struct Next: Sendable {
+        /// The sequence that they follow.
+        let previous: UInt64
+        /// None at the end.
+        let documents: [Document]
+        /// How many documents and deletions follow it; nil if a call has counted them before.
+        let left: Int?
+    }
+
+    /// The next documents of a call that has come so far.
+    func next(_ reader: CollectionReader, _ status: MigrationStatus) throws -> Next {
         let previous = try reader.progress(of: key)
         var parts = DocumentParts(DocumentListing(order: .sequence, after: .sequence(previous)))
-        return (previous, try parts.next(of: collection, reader) ?? [])
+        let documents = try parts.next(of: collection, reader) ?? []
+        let isFirst = status.examined == 0 && !documents.isEmpty
+        let left = isFirst ? try reader.view.changeCount(in: collection.handle, after: previous) : nil
+        return Next(previous: previous, documents: documents, left: left)
     }
 
     /// Changes documents outside of any transaction.
@@ -75,6 +107,7 @@ struct MigrationRun: Sendable {
                 break
             }
             part.last = document.sequence
+            part.examined += 1
         }
         return part
     }
