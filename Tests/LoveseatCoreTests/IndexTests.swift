@@ -141,6 +141,34 @@ struct IndexTests {
         #expect(try sights.indexes().isEmpty)
     }
 
+    @Test func `a join on an ID uses the index of the property that refers to it, from either side`() throws {
+        let visits = try database.createCollection(name: "visits")
+        try visits.createIndex(ValueIndexConfiguration(["sight"]), withName: "visited")
+        try database.createCollection(name: "numbers").save(Document(id: "7", [:]))
+        try visits.save([
+            Document(id: "v1", ["sight": "s1"]), Document(id: "v2", ["sight": "s1"]),
+            Document(id: "v3", ["sight": 7]), Document(id: "v4", ["sight": .null]), Document(id: "v5", [:]),
+        ])
+        for condition in ["v.sight = meta(s).id", "meta(s).id = v.sight"] {
+            let all = try database.createQuery(
+                """
+                SELECT meta(s).id, COUNT(meta(v).id) AS n FROM sights AS s LEFT JOIN visits AS v ON \(condition)
+                GROUP BY meta(s).id HAVING COUNT(meta(v).id) > 0
+                """
+            )
+            let plan = try all.explain()
+            #expect(plan.contains("SEARCH v USING INDEX visited"), "\(plan)")
+            #expect(try all.execute().map(\.json) == [#"{"id":"s1","n":2}"#])
+            let back = try database.createQuery(
+                "SELECT meta(v).id FROM visits AS v LEFT JOIN sights AS s ON \(condition) WHERE s.likes = 1"
+            )
+            #expect(try back.explain().contains("by doc_id (doc_id=?)"))
+            #expect(try back.execute().map { $0["id"]?.string } == ["v1", "v2"])
+            // A number is not the text of an ID.
+            #expect(try ids("SELECT meta(v).id FROM numbers AS s JOIN visits AS v ON \(condition)").isEmpty)
+        }
+    }
+
     @Test func `items of arrays inside arrays are indexed, however deep they are`() throws {
         let paths = ["a", "a[].b", "a[].b[].c", "a[].b[].c[].d"]
         for number in 0..<30 {

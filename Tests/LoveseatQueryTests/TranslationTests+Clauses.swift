@@ -6,7 +6,7 @@ extension TranslationTests {
             SELECT h.city FROM hotels AS h JOIN travel.airlines AS a ON a.city = meta(h).id ORDER BY meta(h).id, h.city
             """#,
             #"""
-            SELECT ls_result("h".body, '.city') FROM "_default.hotels" AS "h" JOIN "travel.airlines" AS "a" ON (ls_text(ls_value("a".body, '.city')) = "h".doc_id) AND "a".flags & 1 = 0 WHERE "h".flags & 1 = 0 ORDER BY +"h".doc_id, ls_value("h".body, '.city')
+            SELECT ls_result("h".body, '.city') FROM "_default.hotels" AS "h" JOIN "travel.airlines" AS "a" ON ("h".doc_id = ls_text(ls_value("a".body, '.city')) AND ls_value("a".body, '.city') = +"h".doc_id) AND "a".flags & 1 = 0 WHERE "h".flags & 1 = 0 ORDER BY +"h".doc_id, ls_value("h".body, '.city')
             """#
         ),
         (
@@ -86,7 +86,7 @@ extension TranslationTests {
             SELECT a.name, b.name FROM hotels AS a JOIN travel.airlines AS b ON meta(b).id = a.airline
             """#,
             #"""
-            SELECT ls_result("a".body, '.name'), ls_result("b".body, '.name') FROM "_default.hotels" AS "a" JOIN "travel.airlines" AS "b" ON ("b".doc_id = ls_text(ls_value("a".body, '.airline'))) AND "b".flags & 1 = 0 WHERE "a".flags & 1 = 0
+            SELECT ls_result("a".body, '.name'), ls_result("b".body, '.name') FROM "_default.hotels" AS "a" JOIN "travel.airlines" AS "b" ON ("b".doc_id = ls_text(ls_value("a".body, '.airline')) AND ls_value("a".body, '.airline') = +"b".doc_id) AND "b".flags & 1 = 0 WHERE "a".flags & 1 = 0
             """#
         ),
         (

@@ -34,9 +34,29 @@ extension ExpressionTranslator {
             let (one, other) = try operands(left, right, isEquality: true)
             return "(\(collated(one, collation, with: [other])) \(name.rawValue) \(other))"
         case .less, .lessOrEqual, .greater, .greaterOrEqual, .equal, .notEqual:
+            if name == .equal, collation == nil, let text = try reference(left, right) { return text }
             let (one, other) = try operands(left, right, isEquality: name == .equal || name == .notEqual)
             return "(\(collated(one, collation, with: [other])) \(name.rawValue) \(other))"
         }
+    }
+
+    /// The condition that a property is the ID of a document of another collection; nil for any other comparison.
+    ///
+    /// SQLite uses no index of the property in a comparison with a column of texts, and none of the column if its kind is taken away. So the
+    /// condition is written in both forms, and SQLite can begin on either side.
+    private mutating func reference(_ left: QueryExpression, _ right: QueryExpression) throws(QueryError)
+        -> String?
+    {
+        guard names.sources.count > 1 else { return nil }
+        let (id, property): (QueryExpression, QueryExpression)
+        switch (column(left), column(right)) {
+        case (.id?, nil): (id, property) = (left, right)
+        case (nil, .id?): (id, property) = (right, left)
+        default: return nil
+        }
+        guard case .property = property.kind else { return nil }
+        let (one, other) = (try sql(id, .operand), try sql(property, .operand))
+        return "(\(one) = ls_text(\(other)) AND \(other) = +\(one))"
     }
 
     mutating func chain(_ first: QueryExpression, _ links: [QueryExpression.Link]) throws(QueryError)
