@@ -107,6 +107,32 @@ struct DocumentConditionTests {
             limit: 2
         )
         #expect(two.map(\.id) == ["louvre", "forum"])
+        func page(_ limit: Int?, _ offset: Int) throws -> [String] {
+            let likes = [DocumentOrder<Place>.descending(\.likes)]
+            return try places.documents(where: \.likes > 0, orderBy: likes, limit: limit, offset: offset).map(
+                \.id
+            )
+        }
+        #expect(try page(1, 1) == ["forum"])
+        #expect(try page(nil, 1) == ["forum", "tower"])
+        #expect(try page(2, 3).isEmpty)
+    }
+
+    @Test func `documents are counted without being read`() async throws {
+        try places.save(
+            Document(id: "odd", ["the town": "Paris", "likes": "a text, which the model cannot read"])
+        )
+        #expect(try await places.count(of: Place.self, where: \.city == "Paris") == 3)
+        #expect(try await places.count(of: Place.self, where: \.city == "Oslo") == 0)
+        await #expect(throws: LoveseatError.self) {
+            try await places.count(of: Place.self, where: \.unnamed == 1)
+        }
+        try await database.write { transaction in
+            try transaction.delete(id: "tower", in: places)
+            #expect(try transaction.count(of: Place.self, in: places, where: \.city == "Paris") == 2)
+        }
+        func blocking() throws -> UInt64 { try places.count(of: Place.self, where: \.likes > 3) }
+        #expect(try blocking() == 3)
     }
 
     @Test func `a transaction finds what it has saved`() throws {

@@ -3,16 +3,15 @@ import LoveseatStorage
 
 /// The query for the documents of a collection that meet a condition with key paths.
 struct ModelQuery<Model: DocumentModel>: Sendable {
-    private let collection: Collection
     private let built: any BuiltQuery
 
     init(
         _ collection: Collection,
         _ condition: DocumentCondition<Model>,
         _ order: [DocumentOrder<Model>],
-        _ limit: Int?
+        _ limit: Int?,
+        _ offset: Int
     ) {
-        self.collection = collection
         var parameters = QueryParameters()
         let columns = [Meta.id, Meta.revisionID, Meta.sequence].map(SelectResult.expression)
         let ordered = QueryBuilder.select(columns + [SelectResult.all()])
@@ -25,7 +24,10 @@ struct ModelQuery<Model: DocumentModel>: Sendable {
                 }
             )
         var built: any BuiltQuery = ordered
-        if let limit { built = ordered.limit(Expression.value(JSONValue(limit))) }
+        if limit != nil || offset != 0 {
+            let most = Expression.value(JSONValue(limit ?? .max))
+            built = ordered.limit(most, offset: Expression.value(JSONValue(offset)))
+        }
         built.parameters = parameters
         self.built = built
     }
@@ -56,6 +58,23 @@ struct ModelQuery<Model: DocumentModel>: Sendable {
     }
 }
 
+extension DocumentCondition {
+    /// The query for the number of documents of a collection that meet the condition.
+    func counting(in collection: Collection) -> any BuiltQuery {
+        var parameters = QueryParameters()
+        var built = QueryBuilder.select(SelectResult.expression(Function.count()))
+            .from(DataSource.collection(collection))
+            .where(tree.expression(&parameters))
+        built.parameters = parameters
+        return built
+    }
+}
+
+extension [QueryRow] {
+    /// The only value of a query for a number of documents.
+    fileprivate var number: UInt64 { UInt64(clamping: first?[0]?.int ?? 0) }
+}
+
 /// Finding documents by conditions with key paths.
 extension Collection {
     /// Returns the documents that meet a condition, as values of a type.
@@ -69,6 +88,7 @@ extension Collection {
     ///   - condition: The condition.
     ///   - order: The properties by which the documents are sorted. None is any order.
     ///   - limit: The maximum number of documents. Nil, the default, means no limit.
+    ///   - offset: The number of documents that are left out at the beginning.
     /// - Returns: The values.
     /// - Throws: ``LoveseatError``: `invalidQuery` for a property without a name, or with one that is not a path; `encodingError` for a value
     ///   that cannot be encoded; `decodingError` if one of the documents does not fit the type; otherwise as `execute()` of ``Query``.
@@ -76,9 +96,10 @@ extension Collection {
         as type: Model.Type = Model.self,
         where condition: DocumentCondition<Model>,
         orderBy order: [DocumentOrder<Model>] = [],
-        limit: Int? = nil
+        limit: Int? = nil,
+        offset: Int = 0
     ) throws(LoveseatError) -> [Model] {
-        let query = ModelQuery(self, condition, order, limit)
+        let query = ModelQuery(self, condition, order, limit, offset)
         return try query.models(try query.query().execute())
     }
 
@@ -87,10 +108,38 @@ extension Collection {
         as type: Model.Type = Model.self,
         where condition: DocumentCondition<Model>,
         orderBy order: [DocumentOrder<Model>] = [],
-        limit: Int? = nil
+        limit: Int? = nil,
+        offset: Int = 0
     ) async throws -> [Model] {
-        let query = ModelQuery(self, condition, order, limit)
+        let query = ModelQuery(self, condition, order, limit, offset)
         return try query.models(try await query.query().execute())
+    }
+
+    /// Counts the documents that meet a condition.
+    ///
+    /// ```swift
+    /// let liked = try await places.count(of: Place.self, where: \.city == "Paris" && \.likes > 3)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type whose ``DocumentModel/propertyNames`` name the properties of the condition. Documents need not fit it.
+    ///   - condition: The condition.
+    /// - Returns: The number of documents.
+    /// - Throws: ``LoveseatError``: `invalidQuery` for a property without a name, or with one that is not a path; `encodingError` for a value
+    ///   that cannot be encoded; otherwise as `execute()` of ``Query``.
+    public func count<Model: DocumentModel>(
+        of type: Model.Type = Model.self,
+        where condition: DocumentCondition<Model>
+    ) throws(LoveseatError) -> UInt64 {
+        try condition.counting(in: self).makeQuery().execute().number
+    }
+
+    /// Counts the documents that meet a condition without blocking a thread of Swift's pool.
+    public func count<Model: DocumentModel>(
+        of type: Model.Type = Model.self,
+        where condition: DocumentCondition<Model>
+    ) async throws -> UInt64 {
+        try await condition.counting(in: self).makeQuery().execute().number
     }
 }
 
@@ -101,10 +150,20 @@ extension ReadTransaction {
         as type: Model.Type = Model.self,
         where condition: DocumentCondition<Model>,
         orderBy order: [DocumentOrder<Model>] = [],
-        limit: Int? = nil
+        limit: Int? = nil,
+        offset: Int = 0
     ) throws(LoveseatError) -> [Model] {
-        let query = ModelQuery(collection, condition, order, limit)
+        let query = ModelQuery(collection, condition, order, limit, offset)
         return try query.models(try execute(query.query(in: self)))
+    }
+
+    /// Counts the documents that meet a condition; see the call of the same name of ``Collection``.
+    public func count<Model: DocumentModel>(
+        of type: Model.Type = Model.self,
+        in collection: Collection,
+        where condition: DocumentCondition<Model>
+    ) throws(LoveseatError) -> UInt64 {
+        try execute(condition.counting(in: collection).makeQuery(in: self)).number
     }
 }
 
@@ -115,9 +174,10 @@ extension LiveModel {
         as type: Model.Type = Model.self,
         where condition: DocumentCondition<Model>,
         orderBy order: [DocumentOrder<Model>] = [],
-        limit: Int? = nil
+        limit: Int? = nil,
+        offset: Int = 0
     ) where Value == [Model] {
-        let query = ModelQuery(collection, condition, order, limit)
+        let query = ModelQuery(collection, condition, order, limit, offset)
         self.init {
             try query.query()
         } decode: {
