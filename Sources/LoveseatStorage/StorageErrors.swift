@@ -35,7 +35,10 @@ extension LoveseatError {
         case .SQLITE_MISMATCH: (code, advice) = (.invalidQuery, "the query cannot run")
         case .SQLITE_MISUSE: (code, advice) = (.notOpen, "the database is closed")
         default:
-            (code, advice) = (.init(Int(error.extendedResultCode.rawValue), domain: .sqlite), "SQLite failed")
+            // A function that refuses its argument, such as MATCH, ends the query with SQLite's code 1.
+            let isRefusal = error.resultCode == .SQLITE_ERROR
+            code = .init(Int(error.extendedResultCode.rawValue), domain: .sqlite)
+            advice = isRefusal ? "the query failed" : "SQLite failed"
         }
         self.init(code, "\(advice): \(error.message ?? "\(error.extendedResultCode)")")
     }

@@ -100,6 +100,36 @@ struct QueryTests {
         )
     }
 
+    @Test func `a row that lacks a property says where the property is, or how to get it`() throws {
+        try sights.save(Self.three)
+        try sights.save(Document(id: "bare", ["city": "Oslo"]))
+        func problem(_ text: String, _ key: String? = nil) throws -> LoveseatError? {
+            let query = try query(text)
+            return #expect(throws: LoveseatError.self) { try query.execute(as: Sight.self, dataKey: key) }
+        }
+        for (text, key, code, part) in [
+            ("SELECT meta().id, * FROM travel.sights", nil, .invalidQuery, #"pass "sights""#),
+            ("SELECT * FROM travel.sights", "sights", .invalidQuery, "select meta().id"),
+            (
+                "SELECT meta().id, * FROM travel.sights AS s", "sights", .invalidQuery,
+                #"no column "sights": use the name of one of "id", "s""#
+            ),
+            ("SELECT meta().id, city FROM travel.sights", nil, .invalidQuery, "select it"),
+            (
+                "SELECT meta().id, city, likes FROM travel.sights", nil, .decodingError,
+                #"no value in column "likes""#
+            ),
+            (
+                "SELECT meta().id, * FROM travel.sights", "sights", .decodingError,
+                #"a document has no property "likes""#
+            ),
+        ] as [(String, String?, LoveseatError.Code, String)] {
+            let error = try problem(text, key)
+            #expect(error?.code == code, "\(text)")
+            #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+        }
+    }
+
     @Test func `what is too deep for SQLite is refused when the query is created, and not when it runs`()
         throws
     {

@@ -72,7 +72,7 @@ public struct QueryRow: Sendable {
     ///   - key: A column with an object, such as that of `SELECT meta().id, *`. Properties that are not columns are taken from it.
     /// - Returns: The value.
     /// - Throws: ``LoveseatError``: `invalidQuery` if the query has no column for a property that the type requires; `decodingError` if
-    ///   a value does not fit the type.
+    ///   a value does not fit the type, or the row has none for such a property.
     public func decode<T: Decodable>(_ type: T.Type = T.self, dataKey key: String? = nil)
         throws(LoveseatError) -> T
     {
@@ -106,13 +106,43 @@ public struct QueryRow: Sendable {
             if case .keyNotFound(let missing, let context)? = error as? DecodingError,
                 context.codingPath.isEmpty
             {
-                throw LoveseatError(
-                    .invalidQuery,
-                    "the query has no column \"\(missing.stringValue)\", which \(T.self) requires: select it, or make the property optional"
-                )
+                throw lacking(missing.stringValue, for: type, dataKey: key)
             }
             throw LoveseatError(.decodingError, "a row does not fit \(T.self): \(error)")
         }
+    }
+}
+
+extension QueryRow {
+    /// Why the row cannot be a value of a type, for want of a property.
+    fileprivate func lacking(_ name: String, for type: Any.Type, dataKey key: String?) -> LoveseatError {
+        let wanted = "\"\(name)\", which \(type) requires"
+        if let key, titles.positions[ExactText(key)] == nil {
+            let others = columns.map { "\"\($0)\"" }.joined(separator: ", ")
+            return LoveseatError(
+                .invalidQuery,
+                "the query has no column \"\(key)\": use the name of one of \(others)"
+            )
+        }
+        if titles.positions[ExactText(name)] != nil {
+            let advice = "make the property optional, or leave such documents out"
+            return LoveseatError(.decodingError, "a row has no value in column \(wanted): \(advice)")
+        }
+        if name.isExactly(ModelMembers.id) {
+            return LoveseatError(.invalidQuery, "the query has no column \(wanted): select meta().id")
+        }
+        if key != nil {
+            let advice = "make the property optional, or give it a default"
+            return LoveseatError(.decodingError, "a document has no property \(wanted): \(advice)")
+        }
+        let whole = zip(columns, values).first { _, value in
+            guard case .json(let text) = value else { return false }
+            return JSONElement(text)[name] != nil
+        }
+        let advice =
+            whole.map { "pass \"\($0.0)\", which has it, as the data key" }
+            ?? "select it, or make the property optional"
+        return LoveseatError(.invalidQuery, "the query has no column \(wanted): \(advice)")
     }
 }
 
