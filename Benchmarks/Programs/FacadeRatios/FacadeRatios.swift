@@ -13,6 +13,9 @@ struct FacadeRatios: ParsableCommand {
     @Option(help: "How often each piece of work is measured.")
     var rounds = 7
 
+    @Option(help: "Measure only the calls whose description contains this text.")
+    var only = ""
+
     func run() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "loveseat-facade-\(UUID().uuidString)"
@@ -24,7 +27,7 @@ struct FacadeRatios: ParsableCommand {
         let facade = try FacadeSide(folder: folder.path, sights).work
         print("| call | CouchbaseLiteSwift | Loveseat | ratio | at most \(Self.limit) |")
         print("|---|---|---|---|---|")
-        for work in Work.allCases {
+        for work in Work.allCases where only.isEmpty || work.rawValue.contains(only) {
             guard let ours = facade[work], let theirs = native[work] else {
                 throw ValidationError("a side does not do \(work)")
             }

@@ -9,40 +9,30 @@ final class DictionaryContents {
     let isMutable: Bool
     /// Where the content of blobs in the text is.
     private(set) var database: EngineDatabase?
-    /// The text with the members that are not in `members`; nil after a change.
-    private var origin: Origin?
+    /// The text with the members that are not in `members`; nil after a change. It never changes if the contents cannot, so that reading them
+    /// needs no lock.
+    private var source: JSONElement?
+    /// The text of a document as it is stored.
+    private let storedText: JSONText?
     /// All members after a change; before, those that are objects, so that each is handed out as the same object.
     private var members: [ExactText: _StoredValue] = [:]
+
+    /// How many members have room before a dictionary grows for the first time: as many as most documents have.
+    private static let commonCount = 12
 
     /// Guards the objects that are made while contents are read that cannot change. It is held only to look one up or to make one.
     static let wrappers = NSLock()
 
-    private enum Origin {
-        case element(JSONElement)
-        /// A document as it was read, whose text is indexed when it is first looked into.
-        case document(EngineDocument)
-    }
-
-    /// The element with the members that are not in `members`; nil after a change.
-    private var source: JSONElement? {
-        switch origin {
-        case .element(let element): element
-        case .document(let document): document.element
-        case nil: nil
-        }
-    }
-
-    init(_ source: JSONElement?, isMutable: Bool, _ database: EngineDatabase?) {
-        origin = source.map { .element($0) }
+    init(
+        _ source: JSONElement?,
+        isMutable: Bool,
+        _ database: EngineDatabase?,
+        storedText: JSONText? = nil
+    ) {
+        self.source = source
         self.isMutable = isMutable
         self.database = database
-    }
-
-    /// The content of a document as it was read.
-    init(_ document: EngineDocument, isMutable: Bool, _ database: EngineDatabase) {
-        origin = .document(document)
-        self.isMutable = isMutable
-        self.database = database
+        self.storedText = storedText
     }
 
     func stored(_ key: String) -> _StoredValue? {
@@ -76,7 +66,7 @@ final class DictionaryContents {
 
     // MARK: Changing
 
-    func set(_ value: _StoredValue, _ key: String) {
+    func set(_ value: consuming _StoredValue, _ key: String) {
         loadMembers()
         members[ExactText(key)] = value
     }
@@ -88,7 +78,7 @@ final class DictionaryContents {
     }
 
     func replace(with data: [String: Any]) {
-        origin = nil
+        source = nil
         members = Dictionary(
             data.map { (ExactText($0.key), _StoredValue(any: $0.value)) },
             uniquingKeysWith: { _, last in last }
@@ -97,24 +87,28 @@ final class DictionaryContents {
 
     /// Replaces everything by the members of a JSON object.
     func replace(with json: String) throws {
-        origin = .element(try JSONElement(checking: json, for: .object))
+        source = try JSONElement(checking: json, for: .object)
         members = [:]
     }
 
     private func loadMembers() {
         // There is no text left after the first change.
-        guard let source else { return }
+        guard let source else {
+            if members.isEmpty { members = Dictionary(minimumCapacity: Self.commonCount) }
+            return
+        }
+        members.reserveCapacity(source.count)
         let wrapped = members
         for (key, element) in source.members where wrapped[ExactText(key)] == nil {
             members[ExactText(key)] = _StoredValue(.element(element))
         }
-        origin = nil
+        self.source = nil
     }
 
     // MARK: As a whole
 
     /// Whether it differs from the text that it was read from.
-    var isChanged: Bool { origin == nil || (isMutable && members.values.contains(where: \.isChanged)) }
+    var isChanged: Bool { source == nil || (isMutable && members.values.contains(where: \.isChanged)) }
 
     /// The text, if nothing was changed.
     var unchangedSource: JSONElement? { isChanged ? nil : source }
@@ -137,16 +131,12 @@ final class DictionaryContents {
     /// JSON text without white space between its parts: that of a document as it is stored, which is canonical if it was made here.
     var text: String {
         if isMutable { programmerError("toJSON() needs a saved document, or a dictionary of one") }
-        if case .document(let document) = origin {
-            let text = document.json
-            if text.isCompact { return text.description }
-        }
+        if let storedText, storedText.isCompact { return storedText.description }
         return (source.map { JSONText(canonical: $0) } ?? JSONText(canonical: .object([:]))).description
     }
 
     func copy() -> DictionaryContents {
-        let copy = DictionaryContents(nil, isMutable: true, database)
-        copy.origin = origin
+        let copy = DictionaryContents(source, isMutable: true, database)
         if unchangedSource == nil { copy.members = members.mapValues(\.copy) }
         return copy
     }

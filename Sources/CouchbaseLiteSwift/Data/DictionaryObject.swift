@@ -57,4 +57,7 @@ public final class MutableDictionaryObject: DictionaryObject, MutableDictionaryP
 
     /// The members, which all setters change. Apps have no use for it.
     public var _members: _DictionaryMembers { _DictionaryMembers(contents: contents) }
+
+    /// Changes a member. Apps have no use for it.
+    public func _set(_ value: consuming _StoredValue, forKey key: String) { contents.set(value, key) }
 }

@@ -29,10 +29,13 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
 
     /// A document as it is stored.
     convenience init(_ document: EngineDocument, in collection: Collection) {
-        self.init(
-            document.id,
-            DictionaryContents(document, isMutable: false, collection.database.engine)
+        let contents = DictionaryContents(
+            document.element,
+            isMutable: false,
+            collection.database.engine,
+            storedText: document.json
         )
+        self.init(document.id, contents)
         note(document, in: collection)
     }
 

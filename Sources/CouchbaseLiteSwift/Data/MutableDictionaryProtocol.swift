@@ -4,6 +4,8 @@ public import Foundation
 public protocol MutableDictionaryProtocol: DictionaryProtocol, MutableDictionaryFragment {
     /// The members, which all setters change. Apps have no use for it.
     var _members: _DictionaryMembers { get }
+    /// Changes a member, without the reference counting of `_members`. Apps have no use for it.
+    func _set(_ value: consuming _StoredValue, forKey key: String)
 }
 
 /// The members of a document or a dictionary. Apps have no use for it.
@@ -35,15 +37,17 @@ extension MutableDictionaryProtocol {
         return self
     }
 
-    private func set(_ value: _StoredValue, _ key: String) -> Self {
-        _members.contents.set(value, key)
+    private func set(_ value: consuming _StoredValue, _ key: String) -> Self {
+        _set(value, forKey: key)
         return self
     }
 
     /// Sets the value of a key: of the types of ``DictionaryProtocol/value(forKey:)``, of Swift's and Foundation's numbers, dictionaries and
     /// arrays, or a `Date`. Nil is null; any other type ends the program.
     @discardableResult
-    public func setValue(_ value: Any?, forKey key: String) -> Self { set(_StoredValue(any: value), key) }
+    public func setValue(_ value: consuming Any?, forKey key: String) -> Self {
+        set(_StoredValue(any: value), key)
+    }
 
     /// Sets the value of a key to a string. Nil is null.
     @discardableResult
@@ -103,6 +107,6 @@ extension MutableDictionaryProtocol {
 
     /// The value of a key, for reading and writing it as one of several types.
     public subscript(key: String) -> MutableFragment {
-        MutableFragment(read: { _stored(forKey: key) }, write: { _members.contents.set($0, key) })
+        MutableFragment(read: { _stored(forKey: key) }, write: { _set($0, forKey: key) })
     }
 }

@@ -7,8 +7,8 @@ extension _StoredValue {
     static var null: _StoredValue { _StoredValue(.scalar(.null)) }
 
     /// A value of one of the types that documents can contain; anything else is a programmer error. Nil is null.
-    init(any value: Any?) {
-        guard let value else {
+    init(any value: consuming Any?) {
+        guard let value = consume value else {
             self = .null
             return
         }
