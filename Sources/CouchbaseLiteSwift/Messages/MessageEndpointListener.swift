@@ -17,6 +17,7 @@ public final class MessageEndpointListener: Sendable {
         // It ends with the engine's listener.
         background { [accepted, changes = engine.changes] in
             for await change in changes { accepted.report(change) }
+            accepted.finish()
         }
     }
 
@@ -36,8 +37,20 @@ public final class MessageEndpointListener: Sendable {
         background { [engine] in for number in numbers { await engine.close(number) } }
     }
 
-    /// Begins to end every connection. The last change of each has the activity `stopped`.
-    public func closeAll() { background { [engine] in await engine.closeAll() } }
+    /// Ends every connection, and returns when they have ended. The last change of each has the activity `stopped`; listeners hear of it on
+    /// their queues.
+    ///
+    /// It waits for ``MessageEndpointConnection/close(error:completion:)`` to call its completion: do not call this where the completion
+    /// has to run, such as on the main thread if connections use the main queue.
+    public func closeAll() {
+        let (engine, accepted) = (engine, accepted)
+        let numbers = accepted.numbers
+        // Closing does not fail.
+        try? blocking {
+            await engine.closeAll()
+            await accepted.ended(numbers)
+        }
+    }
 
     // MARK: Listeners
 
@@ -68,7 +81,14 @@ private final class Accepted: @unchecked Sendable {
         let delivery: Delivery<MessageEndpointListenerChange>
     }
 
+    /// A call that waits for the end of connections.
+    private struct Waiter {
+        let numbers: Set<Int>
+        let ended: CheckedContinuation<Void, Never>
+    }
+
     private let lock = Mutex(())
+    private var waiters: [Waiter] = []
     private var connections: [Int: any MessageEndpointConnection] = [:]
     private var listeners: [ObjectIdentifier: Listener] = [:]
 
@@ -85,6 +105,36 @@ private final class Accepted: @unchecked Sendable {
     func numbers(of connection: any MessageEndpointConnection) -> [Int] {
         let object = connection as AnyObject
         return lock.withLock { _ in connections.filter { $0.value as AnyObject === object }.map(\.key) }
+    }
+
+    /// The numbers of all connections.
+    var numbers: Set<Int> { lock.withLock { _ in Set(connections.keys) } }
+
+    /// Waits until the end of these connections was reported.
+    func ended(_ numbers: Set<Int>) async {
+        await withCheckedContinuation { continuation in
+            lock.withLock { _ in
+                waiters.append(Waiter(numbers: numbers, ended: continuation))
+                resumeWaiters()
+            }
+        }
+    }
+
+    /// Forgets the connections: their ends will not be reported, because the database was closed.
+    func finish() {
+        lock.withLock { _ in
+            connections = [:]
+            resumeWaiters()
+        }
+    }
+
+    /// Resumes the calls whose connections have ended. The caller has the lock.
+    private func resumeWaiters() {
+        waiters.removeAll { waiter in
+            guard waiter.numbers.isDisjoint(with: connections.keys) else { return false }
+            waiter.ended.resume()
+            return true
+        }
     }
 
     func observe(_ delivery: Delivery<MessageEndpointListenerChange>) -> ListenerToken {
@@ -107,6 +157,7 @@ private final class Accepted: @unchecked Sendable {
                 status: Replicator.Status(change.status)
             )
             for listener in listeners.values { listener.delivery.send(change, unlessRemoved: listener.token) }
+            resumeWaiters()
         }
     }
 }

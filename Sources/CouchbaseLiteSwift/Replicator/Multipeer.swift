@@ -54,6 +54,15 @@ public final class MultipeerCertificateAuthenticator {}
 )
 public protocol MultipeerConflictResolver {}
 
+/// Decides which documents to replicate with a peer, which this module does not have.
+@available(
+    *,
+    unavailable,
+    message:
+        "CouchbaseLiteSwift has no multipeer replicator: use URLEndpointListener and Replicator, or Loveseat's own API with LoveseatDiscovery"
+)
+public typealias MultipeerReplicationFilter = (PeerID, Document, DocumentFlags) -> Bool
+
 /// The ways on which peers are reached, which this module does not have.
 @available(
     *,

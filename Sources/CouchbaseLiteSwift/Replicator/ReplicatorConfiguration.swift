@@ -51,6 +51,9 @@ public struct ReplicatorConfiguration {
     public var headers: [String: String]?
     /// The name or address of the network interface to connect from, such as `en0`. Nil, the default, means any.
     public var networkInterface: String?
+    /// The HTTP proxy to connect through, such as `http://user:password@proxy.example.org:3128`. Nil, the default, means a direct connection:
+    /// Loveseat does not use the system's proxy. A URL with another scheme, or without a host, ends the program.
+    public var proxyURL: URL? { didSet { checkProxyURL() } }
     /// Whether a cookie is accepted that a server sets for its parent domain. The default is false.
     public var acceptParentDomainCookie = defaultAcceptParentCookies
     #if os(iOS)
@@ -113,6 +116,13 @@ public struct ReplicatorConfiguration {
         collections.firstIndex { $0.collection.engine.handle == collection.engine.handle }
     }
 
+    private var proxy: ProxyConfiguration? { proxyURL.flatMap { ProxyConfiguration(url: $0.absoluteString) } }
+
+    private func checkProxyURL() {
+        // Without the URL in the message, since it may contain a password.
+        if proxyURL != nil, proxy == nil { programmerError("proxyURL needs the scheme http and a host") }
+    }
+
     var engine: LoveseatCore.ReplicatorConfiguration {
         var engine = LoveseatCore.ReplicatorConfiguration(
             collections: collections.map(\.engine),
@@ -125,6 +135,7 @@ public struct ReplicatorConfiguration {
         engine.pinnedServerCertificate = pinnedServerCertificate?.engine
         engine.headers = headers
         engine.networkInterface = networkInterface
+        engine.proxy = proxy
         engine.acceptParentDomainCookie = acceptParentDomainCookie
         engine.heartbeat = heartbeat
         engine.maxAttempts = chosenAttempts ?? 0
