@@ -2,18 +2,19 @@ public import Foundation
 import LoveseatIdentity
 public import LoveseatNetwork
 
-extension URLEndpointListenerConfiguration {
-    /// Creates a configuration that serves the default collection of a database.
-    @available(*, deprecated, message: "use init(collections:)")
-    public init(database: Database) {
-        do { self.init(collections: [try database.defaultCollection()]) } catch {
+/// The configuration of a listener, of which earlier apps know one database.
+private protocol ListenerConfiguration {
+    var collections: [Collection] { get }
+}
+
+extension ListenerConfiguration {
+    fileprivate static func defaultCollections(of database: Database) -> [Collection] {
+        do { return [try database.defaultCollection()] } catch {
             programmerError("a listener needs an open database: \(error.localizedDescription)")
         }
     }
 
-    /// The database that is served.
-    @available(*, deprecated, message: "use the database of a collection")
-    public var database: Database {
+    fileprivate var servedDatabase: Database {
         guard let database = collections.first?.database else {
             programmerError("a listener serves at least one collection")
         }
@@ -21,23 +22,26 @@ extension URLEndpointListenerConfiguration {
     }
 }
 
-extension MessageEndpointListenerConfiguration {
+extension URLEndpointListenerConfiguration: ListenerConfiguration {
+    /// Creates a configuration that serves the default collection of a database.
+    @available(*, deprecated, message: "use init(collections:)")
+    public init(database: Database) { self.init(collections: Self.defaultCollections(of: database)) }
+
+    /// The database that is served.
+    @available(*, deprecated, message: "use the database of a collection")
+    public var database: Database { servedDatabase }
+}
+
+extension MessageEndpointListenerConfiguration: ListenerConfiguration {
     /// Creates a configuration that serves the default collection of a database.
     @available(*, deprecated, message: "use init(collections:protocolType:)")
     public init(database: Database, protocolType: ProtocolType) {
-        do { self.init(collections: [try database.defaultCollection()], protocolType: protocolType) } catch {
-            programmerError("a listener needs an open database: \(error.localizedDescription)")
-        }
+        self.init(collections: Self.defaultCollections(of: database), protocolType: protocolType)
     }
 
     /// The database that is served.
     @available(*, deprecated, message: "use the database of a collection")
-    public var database: Database {
-        guard let database = collections.first?.database else {
-            programmerError("a listener serves at least one collection")
-        }
-        return database
-    }
+    public var database: Database { servedDatabase }
 }
 
 extension MessageEndpointListener {
