@@ -1,4 +1,3 @@
-import Dispatch
 import HTTPTypes
 import LoveseatCore
 import LoveseatCouchDBReplication
@@ -25,8 +24,7 @@ struct DatabaseResource: Resource {
                     "You tried to DELETE a database with a ?rev= parameter. Did you mean to DELETE a document instead?"
                 )
             }
-            let databases = server.databases
-            try await Self.blocking { try databases.delete(entry.name) }
+            try await server.databases.delete(entry.name)
             return .ok
         case "POST":
             let entry = try server.entry(name, for: exchange)
@@ -37,17 +35,9 @@ struct DatabaseResource: Resource {
 
     /// - Throws: `file_exists`; `forbidden` if clients may not create databases; an error for a name that no database can have.
     func create(_ name: String) async throws {
-        let databases = server.databases
-        try await Self.blocking { try databases.create(name) }
+        try await server.databases.create(name)
         let entry = try server.databases.entry(name)
         try await entry.store.writeFromTask(within: nil) { try $0.setRevisionLimit(1_000) }
-    }
-
-    /// Runs a call that may block its thread. Tasks share few threads: if all of them waited for the right to write, no writer could go on.
-    private static func blocking(_ body: @escaping @Sendable () throws -> Void) async throws {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Result { try body() }) }
-        }
     }
 
     func info(of entry: Databases.Entry) throws -> JSONValue {

@@ -104,7 +104,7 @@ struct Databases: Sendable {
         }
     }
 
-    func create(_ name: String) throws {
+    func create(_ name: String) async throws {
         guard try collection(name) == nil else {
             throw CouchDBError(
                 412,
@@ -124,15 +124,19 @@ struct Databases: Sendable {
         guard let chosen = wanted.first, chosen.name.utf8.count <= 251 else {
             throw CouchDBError(400, "database_name_too_long", "no collection can have the name \(name)")
         }
-        _ = try database.createCollection(name: chosen.name, scope: chosen.scope)
+        _ = try await database.write {
+            try $0.createCollection(name: chosen.name, scope: chosen.scope)
+        }
     }
 
-    func delete(_ name: String) throws {
+    func delete(_ name: String) async throws {
         guard let collection = try collection(name) else { throw CouchDBError.noDatabase }
         guard allowsCreation, fixed == nil, collection.fullName != "_default._default" else {
             throw CouchDBError(403, "forbidden", "this listener deletes no such database")
         }
-        try database.deleteCollection(name: collection.name, scope: collection.scope.name)
+        try await database.write {
+            try $0.deleteCollection(name: collection.name, scope: collection.scope.name)
+        }
     }
 }
 

@@ -1,4 +1,3 @@
-import Dispatch
 import Logging
 import LoveseatCore
 import LoveseatCouchDBReplication
@@ -29,7 +28,7 @@ struct MaintenanceResource: Resource {
         if entry.store.isCompactionWaiting { return accepted }
         let database = server.databases.database
         server.compactions.withLock { $0 += 1 }
-        DispatchQueue.global().async { [self] in
+        Task(executorPreference: BlockingThreads.shared) { [self] in
             do throws(LoveseatError) { try database.performMaintenance(type: .compact) } catch {
                 // A database that was closed meanwhile is not compacted, and its client has its answer already.
                 if error.code != .notOpen {
