@@ -31,7 +31,7 @@ enum DatabaseIdentity {
         )
     }
 
-    /// Gives the database an identity of its own if it was copied to this file by other means than ``DocumentStore/copy(to:)``.
+    /// Gives the database an identity of its own if it was copied to this file.
     static func claim(_ file: String, _ writer: any DatabaseWriter, _ options: DocumentStore.Options) throws {
         let now = try description(of: file)
         try writer.writeWithoutTransaction { db in

@@ -37,11 +37,11 @@ extension DocumentStore {
         try maintain { try $0.execute(sql: "VACUUM INTO ?", arguments: ["\(folder)/db.sqlite"]) }
         try blobs.copy(to: try BlobFiles(folder: "\(folder)/blobs", syncs: true))
         let copy = try DocumentStore.open(folder: folder)
-        // All data is in the files of the copy, even if they are not merged into one.
-        defer { try? copy.close() }
-        try copy.renewIdentity()
+        // It has its identity since it was opened, as any database in a file that is not its own. All data is in the files of the copy, even
+        // if they are not merged into one.
+        try? copy.close()
     }
 
-    /// Gives a copy an identity of its own.
+    /// Gives a copy an identity of its own where no file says that it is one, as in the simulator.
     package func renewIdentity() throws { try write { try DatabaseIdentity.renew($0.database, options) } }
 }
