@@ -173,6 +173,7 @@ extension GatewayTests {
         refused.start()
         let error = try #require(await refused.waitUntilStopped().error)
         #expect(error.code == .invalidParameter)
+        #expect(error.remedy == .adoptingChanges)
         #expect(error.message.contains("1 document changed"))
         #expect(error.message.contains("\"ana\""))
         #expect(error.message.contains("\"bob\""))

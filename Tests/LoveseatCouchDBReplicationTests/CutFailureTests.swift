@@ -38,6 +38,13 @@ struct CutFailureTests {
         #expect(failure.failure(of: "_bulk_docs").message.contains("its disk is full"))
     }
 
+    @Test func `only a database that is not there can be created`() {
+        #expect(RemoteFailure(status: 404, body: []).failure(of: "db").remedy == .creatingDatabase)
+        for status in [400, 401, 403, 500, 507] {
+            #expect(RemoteFailure(status: status, body: []).failure(of: "db").remedy == nil, "\(status)")
+        }
+    }
+
     @Test func `a long reason is shown in part`() {
         let reason = String(repeating: "why ", count: 20_000)
         let body = Array(#"{"error":"x","reason":"\#(reason)"}"#.utf8)

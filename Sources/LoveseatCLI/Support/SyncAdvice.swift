@@ -11,7 +11,7 @@ extension SyncOptions {
         if error.code == .httpNotFound, let hint = databaseHint(error.message) {
             return LoveseatError(error.code, hint)
         }
-        if error.message.hasPrefix("not replicated: ") {
+        if error.remedy == .choosingDatabases {
             return LoveseatError(
                 error.code,
                 "\(error.message) with --collections, as in --collections _default,travel.trips=trips"
@@ -43,14 +43,13 @@ extension SyncOptions {
                 "\(error.message); if it is the peer that this database is paired with, add --paired"
             )
         }
-        if error.code == .httpNotFound, configuration.replicatorType != .pull,
-            error.message.hasSuffix("or create the database")
-        {
+        if error.remedy == .creatingDatabase, configuration.replicatorType != .pull {
             return LoveseatError(error.code, "\(error.message) with --create-target")
         }
-        if error.code == .invalidParameter, !asThisUser, error.message.hasSuffix("or allow it") {
+        if error.remedy == .adoptingChanges, !asThisUser {
             return LoveseatError(error.code, "\(error.message) with --as-this-user")
         }
+        // Peers give these reasons in words alone.
         if error.code == .httpForbidden, error.message.contains("you have no rights") {
             return LoveseatError(error.code, "\(error.message): \(peer.rightsHint)")
         }

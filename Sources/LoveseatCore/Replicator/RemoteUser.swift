@@ -55,10 +55,12 @@ extension ReplicationSetup {
             // A session that only pulls leaves this to the next one that pushes.
             if count > 0, config.replicatorType == .pull { return }
             guard count == 0 else {
-                throw LoveseatError(
+                var error = LoveseatError(
                     .invalidParameter,
                     "\(count.counted("document")) changed while this database was used as \(other.description) would be pushed as \(user.description): push as \(other.description) first, or allow it"
                 )
+                error.remedy = .adoptingChanges
+                throw error
             }
         }
         try DocumentStore.wrapping {

@@ -108,10 +108,11 @@ actor HTTPDriver: Replication {
         guard let first = left.first else { return opened }
         guard !opened.isEmpty else { throw first.error }
         let names = left.map(\.lane.name.path).joined(separator: ", ")
-        let error = LoveseatError(
+        var error = LoveseatError(
             first.error.code,
             "not replicated: \(names): \(first.error.message); choose databases for them"
         )
+        error.remedy = .choosingDatabases
         if plan.isContinuous { hooks.notify(error.message) }
         (lanes, omission) = (opened.map(\.lane), error)
         return opened

@@ -70,16 +70,18 @@ package struct RemoteFailure: Error, Hashable, Sendable {
         if text.count > Self.maximumShown { text = text.prefix(Self.maximumShown) + "…" }
         var code = LoveseatError.Code(10_000 + status)
         var advice = ""
+        var remedy: LoveseatError.Remedy?
         switch status {
         case 401: advice = ": check the user name and password"
         // It passes after some minutes, as what is asked for too often does.
         case 403 where isLockedOut: code = LoveseatError.Code(10_429)
         case _ where lacksSpace:
             (code, text, advice) = (Self.fullDisk, "its disk is full", ": free some space there")
-        case 404: advice = ": check the URL, or create the database"
+        case 404: (advice, remedy) = (": check the URL, or create the database", .creatingDatabase)
         default: break
         }
         var failure = LoveseatError(code, "the peer answered \(status) to \(what): \(text)\(advice)")
+        failure.remedy = remedy
         failure.retryAfter = retryAfter ?? (isLockedOut ? 300 : nil)
         return failure
     }

@@ -169,6 +169,19 @@ public struct LoveseatError: Error, Hashable, Sendable, CustomStringConvertible 
     /// Which of a replication's collections the peer has; nil if the error is about something else.
     package var collections: PeersCollections?
 
+    /// The setting with which the same call would go on; nil if there is none.
+    package var remedy: Remedy?
+
+    /// A setting that faces name in words of their own.
+    package enum Remedy: Hashable, Sendable {
+        /// Names the remote databases of collections that the remote lacks.
+        case choosingDatabases
+        /// Creates the remote database.
+        case creatingDatabase
+        /// Pushes what changed under another user's name.
+        case adoptingChanges
+    }
+
     /// The reason why a peer does not replicate all collections that it was asked for.
     package enum PeersCollections: Hashable, Sendable {
         /// It does not have these.
