@@ -5,16 +5,10 @@ import LoveseatTesting
 import Testing
 
 /// Documents whose base revision the caller keeps, and folders with another ending.
-struct DocumentBaseTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct DocumentBaseTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
+    init() throws { trips = try TripsDatabase() }
 
     @Test func `a tombstone gets another one only from a document that is at it`() throws {
         var document = Document(id: "tower", ["n": 1])

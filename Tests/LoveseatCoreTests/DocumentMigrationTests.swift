@@ -7,16 +7,10 @@ import Testing
 
 /// Documents that are brought to the form of a newer version of an app.
 @Suite(.timeLimit(.minutes(5)))
-struct DocumentMigrationTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct DocumentMigrationTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
+    init() throws { trips = try TripsDatabase() }
 
     private struct Problem: Error {}
 

@@ -9,28 +9,13 @@ import Synchronization
 import Testing
 
 /// Much at once between two peers, and peers that take nothing.
-@Suite(.timeLimit(.minutes(1))) struct LargeTransferTests {
-    private let scratch: Scratch
-    private let near: Database
-    private let far: Database
-    private let here: Collection
-    private let there: Collection
+@Suite(.timeLimit(.minutes(1))) struct LargeTransferTests: PairSuite {
+    let pair: DatabasePair
 
-    init() throws {
-        scratch = try Scratch()
-        near = try scratch.database("near")
-        far = try scratch.database("far")
-        here = try near.defaultCollection()
-        there = try far.defaultCollection()
-    }
+    init() throws { pair = try DatabasePair() }
 
     private func sync(_ type: ReplicatorType = .pushAndPull) async -> LoveseatError? {
-        var configuration = ReplicatorConfiguration(
-            collections: [CollectionConfiguration(collection: here)],
-            target: DatabaseEndpoint(database: far)
-        )
-        configuration.replicatorType = type
-        let replicator = Replicator(configuration)
+        let replicator = replicator(type)
         replicator.start()
         return await replicator.waitUntilStopped().error
     }

@@ -5,21 +5,10 @@ import LoveseatTesting
 import Testing
 
 /// Listing the documents of a collection.
-struct ListingTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct ListingTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
-
-    private struct Sight: Codable, Identifiable, Equatable {
-        var id: String
-        var likes: Int
-    }
+    init() throws { trips = try TripsDatabase() }
 
     private func ids(_ listing: DocumentListing) throws -> [String] { try sights.documentIDs(listing) }
 

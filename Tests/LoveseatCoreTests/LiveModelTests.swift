@@ -7,21 +7,10 @@ import Testing
 
 /// Values of a database that views watch.
 @MainActor @Suite(.timeLimit(.minutes(1)))
-struct LiveModelTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct LiveModelTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
-
-    fileprivate struct Sight: Codable, Identifiable, Equatable {
-        var id: String
-        var likes: Int
-    }
+    init() throws { trips = try TripsDatabase() }
 
     /// Waits as a view does: reads, and reads again after each change. Returns how often it read.
     @discardableResult

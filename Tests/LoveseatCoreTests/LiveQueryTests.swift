@@ -7,16 +7,10 @@ import Testing
 // Group in ./test: alone
 /// Queries whose results stay up to date.
 @Suite(.timeLimit(.minutes(1)))
-struct LiveQueryTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct LiveQueryTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
+    init() throws { trips = try TripsDatabase() }
 
     private func save(_ id: String, _ likes: Int) throws {
         try sights.save(Document(id: id, ["likes": JSONValue(likes)]))

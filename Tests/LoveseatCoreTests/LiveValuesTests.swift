@@ -8,21 +8,10 @@ import Testing
 
 /// Values that are read again after each change.
 @Suite(.timeLimit(.minutes(1)))
-struct LiveValuesTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct LiveValuesTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
-
-    fileprivate struct Sight: Codable, Identifiable, Equatable {
-        var id: String
-        var likes: Int
-    }
+    init() throws { trips = try TripsDatabase() }
 
     /// Public types must leave the names of modules alone, in which macros look for what they need.
     @MainActor @Observable

@@ -6,20 +6,10 @@ import LoveseatTesting
 import Testing
 
 /// What becomes of marks when a peer loses its last commits (docs/decisions/0006-lost-commits.md).
-@Suite struct PowerLossTests {
-    private let scratch: Scratch
-    private let near: Database
-    private let far: Database
-    private let here: Collection
-    private let there: Collection
+@Suite struct PowerLossTests: PairSuite {
+    let pair: DatabasePair
 
-    init() throws {
-        scratch = try Scratch()
-        near = try scratch.database("near")
-        far = try scratch.database("far")
-        here = try near.defaultCollection()
-        there = try far.defaultCollection()
-    }
+    init() throws { pair = try DatabasePair() }
 
     @discardableResult
     private func run(
@@ -28,14 +18,7 @@ import Testing
         reset: Bool = false,
         resetMarks: Bool = false
     ) async -> Replicator.Status {
-        var entry = CollectionConfiguration(collection: here)
-        entry.documentIDs = documentIDs
-        var configuration = ReplicatorConfiguration(
-            collections: [entry],
-            target: DatabaseEndpoint(database: far)
-        )
-        configuration.replicatorType = type
-        let replicator = Replicator(configuration)
+        let replicator = replicator(type) { $0.documentIDs = documentIDs }
         replicator.start(reset: reset, resetMarks: resetMarks)
         return await replicator.waitUntilStopped()
     }

@@ -6,34 +6,10 @@ import Synchronization
 import Testing
 
 /// What a configuration can say about collections, between two databases of one process.
-@Suite struct ReplicatorOptionsTests {
-    private let scratch: Scratch
-    private let near: Database
-    private let far: Database
-    private let here: Collection
-    private let there: Collection
+@Suite struct ReplicatorOptionsTests: PairSuite {
+    let pair: DatabasePair
 
-    init() throws {
-        scratch = try Scratch()
-        near = try scratch.database("near")
-        far = try scratch.database("far")
-        here = try near.defaultCollection()
-        there = try far.defaultCollection()
-    }
-
-    private func replicator(
-        _ type: ReplicatorType = .pushAndPull,
-        _ change: (inout CollectionConfiguration) -> Void = { _ in }
-    ) -> Replicator {
-        var entry = CollectionConfiguration(collection: here)
-        change(&entry)
-        var configuration = ReplicatorConfiguration(
-            collections: [entry],
-            target: DatabaseEndpoint(database: far)
-        )
-        configuration.replicatorType = type
-        return Replicator(configuration)
-    }
+    init() throws { pair = try DatabasePair() }
 
     @discardableResult
     private func run(_ replicator: Replicator, reset: Bool = false) async -> Replicator.Status {

@@ -4,16 +4,10 @@ import LoveseatTesting
 import Testing
 
 /// Indexes within transactions.
-struct TransactionIndexTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct TransactionIndexTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
+    init() throws { trips = try TripsDatabase() }
 
     @Test func `a transaction that fails leaves no index`() throws {
         struct Failure: Error {}

@@ -4,21 +4,10 @@ import LoveseatModel
 import LoveseatTesting
 import Testing
 
-struct TransactionTests {
-    private let scratch: Scratch
-    private let database: Database
-    private let sights: LoveseatCore.Collection
+struct TransactionTests: TripsSuite {
+    let trips: TripsDatabase
 
-    init() throws {
-        scratch = try Scratch()
-        database = try scratch.database("trips")
-        sights = try database.createCollection(name: "sights")
-    }
-
-    private struct Sight: Codable, Identifiable, Equatable {
-        var id: String
-        var likes: Int
-    }
+    init() throws { trips = try TripsDatabase() }
 
     private struct Problem: Error, Equatable {}
 
