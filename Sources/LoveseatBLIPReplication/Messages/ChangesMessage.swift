@@ -74,71 +74,34 @@ struct ChangesMessage: Hashable {
         return message
     }
 
-    /// The answer to a list: which of its entries are wanted.
-    struct Answer: Hashable {
-        enum Item: Hashable {
-            case notWanted
-            /// With the revisions that are there and may be ancestors.
-            case wanted(known: [RevisionID])
-            case refused(Int)
-        }
+    typealias Answer = ListAnswer<Decision>
 
-        var receiver = Receiver()
-        var items: [Item]
+    /// Whether an entry of a list is wanted.
+    enum Decision: ListDecision {
+        case notWanted
+        /// With the revisions that are there and may be ancestors.
+        case wanted(known: [RevisionID])
+        case refused(Int)
 
-        init(_ items: [Item], from receiver: Receiver) { (self.items, self.receiver) = (items, receiver) }
-
-        /// `count`: how many entries the list had.
-        init(_ message: Message, count: Int) throws(ReplyError) {
-            receiver = Receiver(message)
-            items = try message.answers(to: count).map { answer in
-                guard let answer else { return .notWanted }
-                if answer.kind == .array {
-                    return .wanted(known: answer.items.compactMap { $0.string.flatMap { RevisionID($0) } })
-                }
-                return answer.status == 0 ? .notWanted : .refused(answer.status)
+        init(_ answer: JSONElement?) {
+            guard let answer else {
+                self = .notWanted
+                return
+            }
+            if answer.kind == .array {
+                self = .wanted(known: answer.items.compactMap { $0.string.flatMap { RevisionID($0) } })
+            } else {
+                self = answer.status == 0 ? .notWanted : .refused(answer.status)
             }
         }
 
-        var message: Message {
-            let items: [JSONValue] = items.map { item in
-                switch item {
-                case .notWanted: 0
-                case .wanted(let known): .array(known.map { .string($0.text) })
-                case .refused(let status): JSONValue(status)
-                }
+        var json: JSONValue {
+            switch self {
+            case .notWanted: 0
+            case .wanted(let known): .array(known.map { .string($0.text) })
+            case .refused(let status): JSONValue(status)
             }
-            return Message(answers: items, from: receiver)
         }
-    }
-}
-
-/// The properties with which a side describes itself when it answers a list.
-struct Receiver: Hashable, Sendable {
-    /// How much history it wants; nil if it does not say.
-    var maxHistory: Int?
-    /// It looks for blobs in bodies, and needs no table of attachments.
-    var findsBlobs = false
-    var takesDeltas = false
-    /// The protocol extensions that it supports; nil if it names none.
-    var extensions: String?
-
-    init() {}
-
-    init(_ message: Message) {
-        maxHistory = message.properties.int("maxHistory")
-        findsBlobs = message.properties.bool("blobs")
-        takesDeltas = message.properties.bool("deltas")
-        extensions = message.properties[ProtocolExtensions.property]
-    }
-
-    fileprivate var properties: MessageProperties {
-        var properties = MessageProperties()
-        properties["maxHistory"] = maxHistory.map(String.init)
-        if findsBlobs { properties["blobs"] = "true" }
-        if takesDeltas { properties["deltas"] = "true" }
-        properties[ProtocolExtensions.property] = extensions
-        return properties
     }
 }
 
@@ -205,23 +168,6 @@ extension Message {
             noReply: list.isEmpty
         )
         isCompressed = !list.isEmpty
-    }
-
-    /// An answer to a list, without the zeros at its end.
-    init(answers: [JSONValue], from receiver: Receiver) {
-        let zero: JSONValue = 0
-        let trailing = answers.reversed().prefix { $0 == zero }.count
-        self.init(
-            receiver.properties,
-            body: JSONText(canonical: .array(answers.dropLast(trailing))).bytes
-        )
-    }
-
-    /// The answers to a list of so many entries; nil for those that were left out.
-    func answers(to count: Int) throws(ReplyError) -> [JSONElement?] {
-        let answers = body.isEmpty ? [] : try JSONElement.list(body)
-        guard answers.count <= count else { throw ReplyError("BLIP", 400, "more answers than changes") }
-        return answers + Array(repeating: nil, count: count - answers.count)
     }
 }
 

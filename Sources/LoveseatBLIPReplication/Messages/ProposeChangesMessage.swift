@@ -70,51 +70,39 @@ struct ProposeChangesMessage: Hashable {
         return message
     }
 
-    /// The answer to a list: the decision about each proposal.
-    struct Answer: Hashable {
-        enum Item: Hashable {
-            case wanted
-            case alreadyThere
-            case conflict(HubState)
-            case refused(Int)
-        }
+    typealias Answer = ListAnswer<Decision>
 
-        var receiver = Receiver()
-        var items: [Item]
+    /// The decision about a proposal.
+    enum Decision: ListDecision {
+        case wanted
+        case alreadyThere
+        case conflict(HubState)
+        case refused(Int)
 
-        init(_ items: [Item], from receiver: Receiver) { (self.items, self.receiver) = (items, receiver) }
-
-        /// `count`: how many proposals the list had.
-        init(_ message: Message, count: Int) throws(ReplyError) {
-            receiver = Receiver(message)
-            items = try message.answers(to: count).map { answer in
-                guard let answer else { return .wanted }
-                let status = answer.kind == .object ? answer["status"]?.status ?? 0 : answer.status
-                switch status {
-                case 0: return .wanted
-                case 304: return .alreadyThere
-                case 409:
-                    guard let text = answer["rev"]?.string else { return .conflict(.unknown) }
-                    return .conflict(
-                        text.isEmpty ? .hasNone : RevisionID(text).map { .has($0) } ?? .unknown
-                    )
-                default: return .refused(status)
+        init(_ answer: JSONElement?) {
+            let status = answer?.kind == .object ? answer?["status"]?.status ?? 0 : answer?.status ?? 0
+            switch status {
+            case 0: self = .wanted
+            case 304: self = .alreadyThere
+            case 409:
+                guard let text = answer?["rev"]?.string else {
+                    self = .conflict(.unknown)
+                    return
                 }
+                self = .conflict(text.isEmpty ? .hasNone : RevisionID(text).map { .has($0) } ?? .unknown)
+            default: self = .refused(status)
             }
         }
 
-        var message: Message {
-            let items: [JSONValue] = items.map { item in
-                switch item {
-                case .wanted: 0
-                case .alreadyThere: 304
-                case .conflict(.unknown): 409
-                case .conflict(.hasNone): ["status": 409, "rev": ""]
-                case .conflict(.has(let revision)): ["status": 409, "rev": .string(revision.text)]
-                case .refused(let status): JSONValue(status)
-                }
+        var json: JSONValue {
+            switch self {
+            case .wanted: 0
+            case .alreadyThere: 304
+            case .conflict(.unknown): 409
+            case .conflict(.hasNone): ["status": 409, "rev": ""]
+            case .conflict(.has(let revision)): ["status": 409, "rev": .string(revision.text)]
+            case .refused(let status): JSONValue(status)
             }
-            return Message(answers: items, from: receiver)
         }
     }
 }

@@ -106,7 +106,7 @@ extension PullSession {
         _ effects: inout SessionEffects
     ) {
         progress.compared += UInt64(changes.count)
-        var said: [ChangesMessage.Answer.Item] = []
+        var said: [ChangesMessage.Decision] = []
         var removals: [AccessRemoval] = []
         // Documents that are announced, and not taken away afterwards.
         var returning: DocumentSet = []
@@ -152,7 +152,7 @@ extension PullSession {
         notes.returned(returning)
     }
 
-    private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Answer.Item {
+    private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Decision {
         switch verdict {
         case .wanted(let ancestors): .wanted(known: Array(ancestors.prefix(setup.tuning.ancestorsNamed)))
         case .alreadyHere: .notWanted
@@ -167,7 +167,7 @@ extension PullSession {
         namesRevision: Bool,
         _ effects: inout SessionEffects
     ) {
-        let items = zip(proposals, verdicts).map { proposal, verdict -> ProposeChangesMessage.Answer.Item in
+        let items = zip(proposals, verdicts).map { proposal, verdict -> ProposeChangesMessage.Decision in
             switch verdict {
             case .wanted:
                 expectations.agreed.add(proposal.documentID)

@@ -250,7 +250,7 @@ struct PushSession {
 
     private mutating func proposalAnswered(
         _ document: Outgoing,
-        _ answer: ProposeChangesMessage.Answer.Item,
+        _ answer: ProposeChangesMessage.Decision,
         _ effects: inout SessionEffects
     ) {
         let change = document.change
