@@ -276,10 +276,7 @@ struct Remove: ParsableCommand {
         try options.change { transaction, collection in
             for id in ids {
                 guard let document = try transaction.document(id: id, in: collection) else {
-                    let absence = collection.absence(of: id) {
-                        try transaction.documentIDs($0, in: collection)
-                    }
-                    throw LoveseatError(absence.code, "nothing was deleted: \(absence.message)")
+                    throw collection.absence(of: id, in: transaction, so: "nothing was deleted")
                 }
                 try transaction.delete(document, in: collection)
             }
@@ -300,10 +297,7 @@ struct Purge: ParsableCommand {
         try options.change { transaction, collection in
             for id in ids {
                 do { try transaction.purge(id: id, in: collection) } catch LoveseatError.Code.notFound {
-                    let absence = collection.absence(of: id) {
-                        try transaction.documentIDs($0, in: collection)
-                    }
-                    throw LoveseatError(absence.code, "nothing was purged: \(absence.message)")
+                    throw collection.absence(of: id, in: transaction, so: "nothing was purged")
                 }
             }
         }
