@@ -1,7 +1,7 @@
 import LoveseatBLIP
 import LoveseatModel
 
-/// What is said about an entry of a list.
+/// The answer to an entry of a list.
 protocol ListDecision: Hashable {
     /// Reads an item of an answer; nil for one that was left out.
     init(_ answer: JSONElement?)

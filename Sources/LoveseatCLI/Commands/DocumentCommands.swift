@@ -273,13 +273,11 @@ struct Remove: ParsableCommand {
     var ids: [String]
 
     func run() throws {
-        try options.change { transaction, collection in
-            for id in ids {
-                guard let document = try transaction.document(id: id, in: collection) else {
-                    throw collection.absence(of: id, in: transaction, so: "nothing was deleted")
-                }
-                try transaction.delete(document, in: collection)
+        try options.change(ids, failure: "nothing was deleted") { transaction, collection, id in
+            guard let document = try transaction.document(id: id, in: collection) else {
+                throw LoveseatError(.notFound, "there is no document \"\(id)\"")
             }
+            try transaction.delete(document, in: collection)
         }
     }
 }
@@ -294,12 +292,8 @@ struct Purge: ParsableCommand {
     var ids: [String]
 
     func run() throws {
-        try options.change { transaction, collection in
-            for id in ids {
-                do { try transaction.purge(id: id, in: collection) } catch LoveseatError.Code.notFound {
-                    throw collection.absence(of: id, in: transaction, so: "nothing was purged")
-                }
-            }
+        try options.change(ids, failure: "nothing was purged") { transaction, collection, id in
+            try transaction.purge(id: id, in: collection)
         }
     }
 }

@@ -150,10 +150,24 @@ struct CollectionOptions: ParsableArguments {
         return (database, try existing(in: database))
     }
 
-    /// Changes documents of an existing collection in one transaction.
-    func change(_ body: (Loveseat.WriteTransaction, Loveseat.Collection) throws -> Void) throws {
+    /// Changes documents of an existing collection in one transaction. `failure`: the consequence of a document that does not exist, for the
+    /// message. `body` changes a document, and throws `notFound` if there is none.
+    func change(
+        _ ids: [String],
+        failure: String,
+        _ body: (Loveseat.WriteTransaction, Loveseat.Collection, String) throws -> Void
+    ) throws {
         let (database, collection) = try open()
-        try database.write { try body($0, collection) }
+        try database.write { transaction in
+            for id in ids {
+                do { try body(transaction, collection, id) } catch LoveseatError.Code.notFound {
+                    let absence = collection.absence(of: id) {
+                        try transaction.documentIDs($0, in: collection)
+                    }
+                    throw LoveseatError(absence.code, "\(failure): \(absence.message)")
+                }
+            }
+        }
         try database.close()
     }
 

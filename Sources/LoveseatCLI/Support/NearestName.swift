@@ -204,12 +204,6 @@ extension Loveseat.Collection {
         return .absent("there is no document \"\(id)\" in \(fullName)", nearest: nearest, advice: advice)
     }
 
-    /// The same inside a transaction, with what the absence means for it.
-    func absence(of id: String, in transaction: WriteTransaction, so consequence: String) -> LoveseatError {
-        let absence = absence(of: id) { try transaction.documentIDs($0, in: self) }
-        return LoveseatError(absence.code, "\(consequence): \(absence.message)")
-    }
-
     /// The IDs around one, those before it first.
     private func ids(
         near id: String,
