@@ -7,7 +7,7 @@ import LoveseatTesting
 import NIOConcurrencyHelpers
 import Testing
 
-/// What a replicator does about failures, and what it says to a server (replication.md §17, §18).
+/// What a replicator does about failures, and what it says to a server (replication.md §17, §18). `RetryPolicyTests` has the rule alone.
 @Suite struct RetryTests {
     private let scratch: Scratch
     private let near: Database
@@ -55,49 +55,6 @@ import Testing
     }
 
     // MARK: Attempts
-
-    @Test func `waits double up to the longest, nine times for one pass and without end otherwise`() {
-        let refused = LoveseatError(.init(10_503), "busy")
-        var once = RetryPolicy(isContinuous: false)
-        #expect((0..<10).map { _ in once.wait(after: refused) } == [2, 4, 8, 16, 32, 64, 128, 256, 300, nil])
-        var ever = RetryPolicy(isContinuous: true, maxWait: 10)
-        #expect((0..<1_000).allSatisfy { _ in ever.wait(after: refused) != nil })
-        #expect(ever.wait(after: refused) == 10)
-        ever.connected()
-        #expect(ever.wait(after: refused) == 2)
-        var single = RetryPolicy(isContinuous: true, maxAttempts: 1)
-        #expect(single.wait(after: refused) == nil)
-    }
-
-    @Test(arguments: [11_001, 11_012, 11_013])
-    func `a server that goes away, restarts or is overloaded is connected to again if that is wanted`(
-        _ code: Int
-    ) {
-        let error = LoveseatError(.init(code), "")
-        var patient = RetryPolicy(isContinuous: true, reconnectsAfterGoingAway: true)
-        #expect((0..<100).allSatisfy { _ in patient.wait(after: error) != nil })
-        var other = RetryPolicy(isContinuous: true)
-        #expect(other.wait(after: error) == nil)
-    }
-
-    @Test func `errors are transient, dependent on the network, or final, by the lists`() {
-        func waits(_ code: LoveseatError.Code, isContinuous: Bool) -> Bool {
-            var policy = RetryPolicy(isContinuous: isContinuous)
-            return policy.wait(after: LoveseatError(code, "")) != nil
-        }
-        let transient = [10_408, 10_429, 10_500, 10_502, 10_503, 10_504, 11_006, 14_001, 5_001, 5_003, 5_018]
-        let network = [5_002, 5_020, 5_021, 5_022, 5_024, 5_027]
-        let final = [10_401, 10_403, 10_404, 11_001, 11_002, 11_011, 14_002, 5_008, 5_011, 10_501]
-        for code in transient { #expect(waits(.init(code), isContinuous: false), "\(code)") }
-        for code in network {
-            #expect(!waits(.init(code), isContinuous: false), "\(code)")
-            #expect(waits(.init(code), isContinuous: true), "\(code)")
-        }
-        for code in final { #expect(!waits(.init(code), isContinuous: true), "\(code)") }
-        #expect(waits(.init(Int(ECONNREFUSED), domain: .posix), isContinuous: false))
-        #expect(!waits(.init(Int(ENETUNREACH), domain: .posix), isContinuous: false))
-        #expect(waits(.init(Int(ENETUNREACH), domain: .posix), isContinuous: true))
-    }
 
     @Test func `a busy server is asked as often as configured, a forbidding one once`() async throws {
         let busy = try await ScriptedServer { _, _ in "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n" }

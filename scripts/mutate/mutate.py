@@ -34,7 +34,7 @@ ROOT = HERE.parent.parent
 AREAS = [
     ("Sources/LoveseatModel/Revisions", ["LoveseatModelTests", "LoveseatStorageTests"]),
     ("Sources/LoveseatBLIP", ["LoveseatBLIPTests", "LoveseatReplicationTests"]),
-    ("Sources/LoveseatBLIPReplication", ["LoveseatReplicationTests"]),
+    ("Sources/LoveseatBLIPReplication", ["LoveseatReplicationTests", "ReplayTests.(?!FuzzTests)"]),
     ("Sources/LoveseatReplication", ["LoveseatReplicationTests"]),
     ("Sources/LoveseatCouchDBReplication", ["LoveseatCouchDBReplicationTests"]),
     (
