@@ -43,7 +43,8 @@ package enum Base64 {
         return bytes
     }
 
-    private static func digit(_ character: UInt8) -> UInt32? {
+    /// The six bits of a character; nil if Base64 has no such character.
+    static func digit(_ character: UInt8) -> UInt32? {
         switch character {
         case 0x41...0x5A: UInt32(character - 0x41)
         case 0x61...0x7A: UInt32(character - 0x61 + 26)
