@@ -68,8 +68,10 @@ package struct HybridClock: Hashable, Sendable {
         self = clock
     }
 
-    /// A reading of the system's clock as a time that peers accept: the clocks of some devices are centuries ahead.
-    private static func valid(_ wall: UInt64) -> UInt64 { min(wall, validTimes.upperBound) }
+    /// A reading of the system's clock as a time that peers accept. The clocks of some devices begin at 1970, others are centuries ahead.
+    private static func valid(_ wall: UInt64) -> UInt64 {
+        min(max(wall, validTimes.lowerBound), validTimes.upperBound)
+    }
 
     private static func upperPart(_ time: UInt64) -> UInt64 { time & ~counter }
 }

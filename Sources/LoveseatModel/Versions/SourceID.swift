@@ -7,7 +7,8 @@ package struct SourceID: Hashable, Sendable, CustomStringConvertible {
     /// The last eight bytes, as a big-endian number.
     let low: UInt64
 
-    init(high: UInt64, low: UInt64) {
+    /// Creates a source from its two halves, of which one is not zero.
+    package init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
     }

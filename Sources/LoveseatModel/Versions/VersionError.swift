@@ -55,7 +55,7 @@ package struct VersionError: Error, Hashable, Sendable, CustomStringConvertible 
     /// The byte offset of the error in the text, from 0; nil if it has no place in a text.
     package let offset: Int?
 
-    init(_ reason: Reason, at offset: Int? = nil) {
+    package init(_ reason: Reason, at offset: Int? = nil) {
         self.reason = reason
         self.offset = offset
     }
