@@ -12,7 +12,7 @@ public enum FuzzTargets {
         "discovery": discovery, "http": http,
         "identity": identity,
         "json": json, "pairing": pairing, "passive": passive, "query": query, "response": response,
-        "tree": tree,
+        "tree": tree, "version": version,
         "websocket": webSocket,
     ]
 
@@ -100,6 +100,39 @@ public enum FuzzTargets {
             preconditionFailure("a code's own text is not a code")
         }
         precondition(again == code, "a code's text means another code")
+    }
+
+    /// A version vector, as text and in its binary form, and the rest of a revision's history. What is read is written in one form, which says the
+    /// same.
+    public static func version(_ bytes: [UInt8]) {
+        // Most bytes are neither form of a vector.
+        if let vector = try? VersionVector(utf8: bytes) { examine(vector) }
+        if let vector = try? VersionVector(encoded: bytes) { examine(vector) }
+        // The first piece is the revision, the second one its history. Most are refused.
+        let texts = pieces(of: bytes).prefix(2).map { String(decoding: $0, as: UTF8.self) }
+        guard texts.count == 2, let history = try? StateHistory(rev: texts[0], history: texts[1]),
+            let rev = history.rev
+        else { return }
+        examine(history.vector)
+        // Blanks make the written form longer than what was read, and there is a limit.
+        if rev.utf8.count + (history.history ?? "").utf8.count + 2 > VersionVector.maximumBytes { return }
+        let again = try? StateHistory(rev: rev, history: history.history)
+        precondition(again == history, "a history's own text says something else")
+        precondition(history.relation(to: history) == .same, "a history is not the same as itself")
+    }
+
+    private static func examine(_ vector: VersionVector) {
+        precondition((try? VersionVector(vector.text)) == vector, "a vector's own text says something else")
+        precondition(vector.relation(to: vector) == .same, "a vector is not the same as itself")
+        // The binary form has 63 bits for a time.
+        guard vector.versions.allSatisfy({ $0.time <= HybridClock.validTimes.upperBound }) else { return }
+        let again = try? VersionVector(encoded: vector.encoded())
+        precondition(again == vector, "a vector's own bytes say something else")
+        var clock = HybridClock()
+        // Times outside of the valid range are refused.
+        try? clock.see(vector, wall: 0x18E9_F1F2_E876_1234)
+        _ = try? vector.edited(by: SourceID(high: 1, low: 1), at: clock.now(wall: 0))
+        _ = vector.pruned(wall: 0x18E9_F1F2_E876_1234)
     }
 
     /// Cuts bytes at the lengths that stand in them, in two bytes each.

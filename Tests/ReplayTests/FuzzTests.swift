@@ -162,6 +162,28 @@ struct FuzzTests {
         FuzzTargets.pairing(Array("loveseat-pair:1?u=wss://a:1/b&p=\(pin)&s=x".utf8))
     }
 
+    @Test func `a version vector survives any text`() {
+        var generator = SeededGenerator(seed: 15)
+        let words = [
+            "18e9f1f010000000@VVebVXiW0M4XZMR/7WRPmw", "2@ZwCGnI/3SA40pwpwiwKHAA", "1@ZwCGnI/3SA40pwpwiwKHAA",
+            "2bb00000000@Revision+Tree+Encoding", "3@y90Q1yAAs6QGig6myZrsaw", ", ", "; ", ",", ";", " ",
+            "2-bb",
+            "1-aa", "1@*", "@", "-", "ffffffffffffffff@adsxl26tN7hcxCpJyV/Qbg",
+        ]
+        for _ in 0..<5_000 {
+            let text = Array((0..<generator.int(1...7)).map { _ in generator.pick(words) }.joined().utf8)
+            FuzzTargets.version(text)
+            let rev = Array(generator.pick(words).utf8)
+            FuzzTargets.version(
+                [0, UInt8(rev.count)] + rev + [0, UInt8(truncatingIfNeeded: text.count)] + text
+            )
+            // The binary form of one version, changed.
+            var bytes: [UInt8] = [0, 0x80, 0xC0, 0x80, 0x9F, 0xBE, 0xBA, 0x0C, 0x90] + rev.prefix(16)
+            bytes[generator.int(0...bytes.count - 1)] = UInt8(generator.int(0...255))
+            FuzzTargets.version(bytes)
+        }
+    }
+
     @Test func `the scanner survives any text`() {
         var generator = SeededGenerator(seed: 9)
         let words = [
