@@ -240,7 +240,7 @@ package actor ReplicationDriver: Replication {
     private func startSending() {
         if isSending || end.isGone || (end.goodbye == nil && peer.hasNothingToSend) { return }
         isSending = true
-        sending = runtime.task(of: self, on: executor) { await $0.send() }
+        sending = runtime.task(on: executor) { [self] in await send() }
     }
 
     private func send() async {
