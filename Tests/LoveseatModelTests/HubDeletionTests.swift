@@ -148,6 +148,42 @@ import Testing
         #expect(tree.closed == (givesWay ? [anew] : []))
     }
 
+    /// Simulator with a hub, seed 4002561.
+    @Test func `what others put on a hub's line three times is counted if the line was pruned in between`()
+        throws
+    {
+        let policy = TreePolicy(depth: 2)
+        var tree = RevisionTree()
+        tree.insertLocal(anew, parent: nil, flags: [], body: body(1))
+        let line = quarrel(2, on: [deletion, old], about: (deletion, old))
+        try take(line, in: &tree, by: policy)
+        #expect(tree.current?.isDeleted == false)
+        let next = quarrel(1, on: line, about: (deletion, old))
+        try take(Array(next.prefix(3)), in: &tree, by: policy)
+        #expect(tree.current?.id == next[0])
+        #expect(tree.closed == [anew])
+    }
+
+    /// Simulator with a hub, seed 4001000: a client that knows only the hub's line does not know which revisions in it are deletions.
+    @Test(arguments: [true, false])
+    func `what replaced a revision does not give way to a copy of that revision`(_ isDeleted: Bool) throws {
+        let mine = isDeleted ? deletion : RevisionID(generation: 2, digest: [0xEE])
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        try take([anew], 2, from: .loveseat, in: &tree)
+        tree.insertLocal(
+            mine,
+            parent: old,
+            flags: isDeleted ? .deleted : [],
+            body: isDeleted ? .emptyObject : body(3)
+        )
+        tree.recordMark(of: hub, at: mine)
+        try take([copyID(old, old, over: mine), mine], 1, in: &tree)
+        #expect(tree.current?.id == mine)
+        #expect(tree.closed == [anew])
+        #expect(!tree.hasCurrent(hub))
+    }
+
     /// Gateway with backups, seed 15698: what a line has between two copies is unknown, and everything else was given up.
     @Test(arguments: [(3, false), (4, true)])
     func `a deletion that a hub gets again and again stands in for an unknown content`(

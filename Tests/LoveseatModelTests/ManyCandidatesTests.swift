@@ -51,4 +51,30 @@ import Testing
         #expect(tree.current?.isDeleted == true)
         #expect(tree.problems == [])
     }
+
+    /// A peer may claim such a tree. It took minutes to find out that each deletion is above each edit.
+    @Test(.timeLimit(.minutes(1)))
+    func `five hundred deletions above five hundred unknown edits are decided at once`()
+        throws
+    {
+        let origin = id(1, 1)
+        var claim = TreeKnowledge()
+        claim.nodes = [.init(id: origin, parent: nil, flags: [], body: nil)]
+        var head = origin
+        func add(_ original: RevisionID, _ flags: RevisionTree.Flags) {
+            let copy = copyID(original, origin, over: head)
+            claim.nodes.append(.init(id: copy, parent: head, flags: flags, body: .emptyObject))
+            claim.copies.insert(copy)
+            head = copy
+        }
+        for number in 0..<500 { add(id(5, 1_000 + number), []) }
+        for number in 0..<500 {
+            let deletion = id(2, 2_000 + number)
+            claim.nodes.append(.init(id: deletion, parent: origin, flags: .deleted, body: .emptyObject))
+            add(deletion, .deleted)
+        }
+        var tree = RevisionTree()
+        try tree.merge(claim)
+        #expect(tree.current?.id == head)
+    }
 }

@@ -7,11 +7,14 @@ extension CurrentRevisionRule {
     /// when it is current again. If one of these peers has such a leaf, all leaves are kept.
     package var undecidedLeaves: Set<RevisionID> {
         guard !tree.keepsBranches, !tree.isLine, let current else { return [] }
-        let alive = documents(among: open(among: candidates)).filter {
-            best(ofDocument: $0)?.node.isDeleted == false
+        let open = open(among: candidates)
+        let deletions = ContinuedDeletions(among: open, in: tree)
+        let alive = documents(among: open).filter {
+            best(ofDocument: $0, deletions)?.node.isDeleted == false
         }
+        let leaves = Set(tree.leaves.map(\.id))
         let others = alive.joined().map(\.node).filter {
-            $0.id != current.id && !$0.isDeleted && tree.isLeaf($0.id)
+            $0.id != current.id && !$0.isDeleted && leaves.contains($0.id)
         }
         return Set(others.map(\.id))
     }

@@ -150,38 +150,42 @@ package struct CurrentRevisionRule {
         guard candidates.contains(where: \.node.isDeleted) else {
             return candidates.max { $0.precedes($1) }
         }
-        let winners = documents(among: candidates).compactMap(best(ofDocument:))
+        let winners = winners(among: candidates)
         let live = winners.filter { !$0.node.isDeleted }
         return (live.isEmpty ? winners : live).max { $0.precedes($1) }
     }
 
-    /// Of one document a deletion wins, then the higher revision. A deletion on which an unknown edit may have been made counts as
-    /// superseded.
-    func best(ofDocument candidates: [Candidate]) -> Candidate? {
-        let unknown = candidates.filter { !$0.node.isDeleted && !tree.contains($0.original) }
-        let standing = candidates.filter { candidate in
-            !candidate.node.isDeleted || !unknown.contains { mayContinue($0, candidate) }
-        }
-        return standing.max { $0.precedes($1) }
+    /// The best candidate of each document.
+    func winners(among candidates: [Candidate]) -> [Candidate] {
+        let deletions = ContinuedDeletions(among: candidates, in: tree)
+        return documents(among: candidates).compactMap { best(ofDocument: $0, deletions) }
     }
 
-    /// Whether an edit of which only copies are known may have been made on top of a deletion, to create the document again. Not if a hub's
-    /// line has the deletion above it: a peer that knew only the copies would not have put it there.
-    private func mayContinue(_ edit: Candidate, _ deletion: Candidate) -> Bool {
-        guard edit.original.generation > deletion.original.generation else { return false }
-        return !tree.nodes.keys.contains {
-            tree.original($0) == deletion.original && tree.returns(of: edit.original, to: $0) > 0
-        }
+    /// The best candidate of one document.
+    func best(ofDocument candidates: [Candidate]) -> Candidate? {
+        best(ofDocument: candidates, ContinuedDeletions(among: candidates, in: tree))
+    }
+
+    /// Of one document a deletion wins, then the higher revision. A deletion on which an unknown edit may have been made counts as
+    /// superseded.
+    func best(ofDocument candidates: [Candidate], _ deletions: ContinuedDeletions) -> Candidate? {
+        deletions.standing(among: candidates).max { $0.precedes($1) }
     }
 
     /// Candidates that share an origin are of one document. The revision below a copy belongs to another document.
     func documents(among candidates: [Candidate]) -> [[Candidate]] {
-        Array(Dictionary(grouping: candidates, by: origin).values)
+        var origins = RevisionTree.Origins(of: tree)
+        return Array(Dictionary(grouping: candidates) { origins.origin(of: $0.known(in: tree)) }.values)
     }
 
     /// The origin of a candidate's content.
-    func origin(of candidate: Candidate) -> RevisionID {
-        tree.origin(of: tree.contains(candidate.original) ? candidate.original : candidate.node.id)
+    func origin(of candidate: Candidate) -> RevisionID { tree.origin(of: candidate.known(in: tree)) }
+}
+
+extension CurrentRevisionRule.Candidate {
+    /// The original, or a copy of it while that is not known.
+    fileprivate func known(in tree: RevisionTree) -> RevisionID {
+        tree.contains(original) ? original : node.id
     }
 }
 

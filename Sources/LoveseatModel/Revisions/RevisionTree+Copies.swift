@@ -14,7 +14,7 @@ extension RevisionTree {
         return original
     }
 
-    private static let copiesFollowed = 4
+    fileprivate static let copiesFollowed = 4
 
     /// A revision that is here, or the original of a copy that is not here yet because the hub's reply has not come; otherwise nil.
     package func known(_ id: RevisionID) -> RevisionID? {
@@ -59,28 +59,43 @@ extension RevisionTree {
         line(id).count { self.original($0) == original }
     }
 
-    // MARK: Origins
-
     /// The origin of a revision's content: that of the nearest copy on its line, which the content continues; without one, that
     /// of its line.
     package func origin(of id: RevisionID) -> RevisionID {
-        var id = id
-        for _ in 0..<Self.copiesFollowed {
-            let line = line(id)
-            guard !copies.isEmpty, let copy = line.first(where: { copies[$0] != nil }) else {
-                return line.last ?? id
-            }
-            let original = original(copy)
-            guard contains(original) else { return CopyName(copy).map { origin(named: $0.origin) } ?? id }
-            id = original
-        }
-        return id
+        var origins = Origins(of: self)
+        return origins.origin(of: id)
     }
 
-    /// The origin whose abbreviation is in a copy's name.
-    private func origin(named abbreviation: RevisionID) -> RevisionID {
-        let digest = abbreviation.leadingDigest(3)
-        let found = nodes.keys.filter { $0.leadingDigest(3) == digest }.min()
-        return found.flatMap { line($0).last } ?? abbreviation
+    /// Finds origins. To find those of many revisions takes one search for all origins that are known only by their names in copies.
+    struct Origins {
+        private let tree: RevisionTree
+        /// The lowest revision with each abbreviation, as soon as one is needed.
+        private var named: [[UInt8]: RevisionID]?
+
+        init(of tree: RevisionTree) { self.tree = tree }
+
+        mutating func origin(of id: RevisionID) -> RevisionID {
+            var id = id
+            for _ in 0..<RevisionTree.copiesFollowed {
+                let line = tree.line(id)
+                guard !tree.copies.isEmpty, let copy = line.first(where: { tree.copies[$0] != nil }) else {
+                    return line.last ?? id
+                }
+                let original = tree.original(copy)
+                guard tree.contains(original) else {
+                    return CopyName(copy).map { origin(named: $0.origin) } ?? id
+                }
+                id = original
+            }
+            return id
+        }
+
+        /// The origin whose abbreviation is in a copy's name.
+        private mutating func origin(named abbreviation: RevisionID) -> RevisionID {
+            let all =
+                named ?? Dictionary(tree.nodes.keys.map { ($0.leadingDigest(3), $0) }, uniquingKeysWith: min)
+            named = all
+            return all[abbreviation.leadingDigest(3)].flatMap { tree.line($0).last } ?? abbreviation
+        }
     }
 }

@@ -66,9 +66,11 @@ extension TreePolicy {
         kept.formUnion(tree.pending.map(\.id))
         // The nearest copy says of which document a candidate is.
         kept.formUnion(before.compactMap { tree.line($0.original).first { tree.copies[$0] != nil } })
+        let originals = tree.copies.isEmpty ? [] : Set(before.map(\.original))
         for leaf in tree.leaves {
             let line = tree.line(leaf.id)
             kept.formUnion(line.prefix(depth))
+            kept.formUnion(returns(of: originals, on: line, in: tree))
             if let origin = line.last { kept.insert(origin) }
         }
         if kept.count >= tree.nodes.count { return }
@@ -95,6 +97,21 @@ extension TreePolicy {
         }
         tree.completeCopies()
         if !isLine { closeRevived(in: &tree, before) }
+    }
+
+    /// The highest revisions of a line that are candidates or copies of them. How often the line has a candidate decides whether that gives way
+    /// (``HubConflict``).
+    private func returns(of originals: Set<RevisionID>, on line: [RevisionID], in tree: RevisionTree)
+        -> [RevisionID]
+    {
+        if originals.isEmpty { return [] }
+        var counts: [RevisionID: Int] = [:]
+        return line.filter { id in
+            let original = tree.original(id)
+            guard originals.contains(original) else { return false }
+            counts[original, default: 0] += 1
+            return counts[original, default: 0] <= CurrentRevisionRule.maximumReturns + 1
+        }
     }
 
     /// Revisions deep in a line that are kept: a peer that has one of them as a leaf could not learn otherwise what
@@ -186,9 +203,7 @@ extension TreePolicy {
         if tree.nodes.count <= Self.openCandidatesKept || tree.keepsBranches { return }
         let open = tree.open(among: tree.candidates)
         if open.count <= Self.openCandidatesKept { return }
-        let winners = Set(
-            tree.rule.documents(among: open).compactMap { tree.rule.best(ofDocument: $0)?.original }
-        )
+        let winners = Set(tree.rule.winners(among: open).map(\.original))
         func rank(_ candidate: CurrentRevisionRule.Candidate) -> Int {
             !winners.contains(candidate.original) ? 0 : candidate.node.isDeleted ? 1 : 2
         }
