@@ -164,6 +164,20 @@ import Testing
         #expect(tree.closed == [anew])
     }
 
+    @Test func `pruning forgets a copy that has the content, and not the content`() throws {
+        let policy = TreePolicy(depth: 2)
+        var tree = RevisionTree()
+        tree.insertLocal(anew, parent: nil, flags: [], body: body(1))
+        let line = quarrel(1, on: [deletion, old], about: (deletion, old))
+        try take(line, in: &tree, by: policy)
+        // The content has moved from the original to the copy.
+        #expect(tree.current?.body == body(1))
+        let next = quarrel(6, on: line, about: (deletion, old))
+        try take(Array(next.prefix(13)), in: &tree, by: policy)
+        #expect(!tree.contains(line[1]))
+        #expect(tree.candidates.contains { $0.original == anew && $0.node.body == body(1) })
+    }
+
     /// Simulator with a hub, seed 4001000: a client that knows only the hub's line does not know which revisions in it are deletions.
     @Test(arguments: [true, false])
     func `what replaced a revision does not give way to a copy of that revision`(_ isDeleted: Bool) throws {

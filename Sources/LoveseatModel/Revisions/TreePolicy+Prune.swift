@@ -23,6 +23,7 @@ extension TreePolicy {
         var isLine = tree.isLine
         if !isLine {
             tree.completeCopies()
+            gatherBodies(of: &tree, tree.candidates)
             boundCandidates(of: &tree)
             forgetClosedLines(of: &tree)
             isLine = tree.isLine
@@ -157,11 +158,8 @@ extension TreePolicy {
             candidates.insert(current.id)
         }
         if !isLine {
-            for candidate in standing {
-                // All copies have the body of the candidate's node.
-                tree.nodes[candidate.node.id] = candidate.node
-                candidates.insert(candidate.node.id)
-            }
+            gatherBodies(of: &tree, standing)
+            candidates.formUnion(standing.map(\.node.id))
         }
         let marked = Set(tree.remotes.values)
         let bases = pendingBases(of: tree).union(deltaBases(of: tree))
@@ -172,6 +170,12 @@ extension TreePolicy {
             // The same body may arrive again in another spelling.
             tree.nodes[id]?.flags.remove(.verified)
         }
+    }
+
+    /// Puts the body of each candidate into the highest of its copies, which stays. The copy that had it may be forgotten.
+    private func gatherBodies(of tree: inout RevisionTree, _ candidates: [CurrentRevisionRule.Candidate]) {
+        if tree.copies.isEmpty { return }
+        for candidate in candidates { tree.nodes[candidate.node.id] = candidate.node }
     }
 
     /// The common ancestors of the current revision and of pending ones, which a merge needs.
