@@ -67,6 +67,7 @@ enum Main {
     static func main() async {
         // A reader that goes away, as `head` does, ends a write with an error, not the process with a signal.
         signal(SIGPIPE, SIG_IGN)
+        reserveStandardFiles()
         keepExamplesWhole()
         do {
             try refuseDamagedArguments()
@@ -82,11 +83,7 @@ enum Main {
             }
             try Output.standard.flush()
         } catch let error as LoveseatError {
-            report(error.message, error.exitCode)
-            // The reader of the output may be gone; the command's own error is what counts.
-            try? Output.standard.flush()
-            Output.remark("loveseat: \(error.message)")
-            exit(error.exitCode)
+            fail(error)
         } catch is Output.Gone {
             exit(0)
         } catch let interrupted as Interrupted {
@@ -94,6 +91,7 @@ enum Main {
             try? Output.standard.flush()
             exit(128 + interrupted.signal)
         } catch {
+            if let error = LoveseatError(foreign: error) { fail(error) }
             let code = LoveseatCommand.exitCode(for: error)
             if !(error is ExitCode), code != .success {
                 report(ArgumentErrors.sentence(for: error), code.rawValue)
@@ -103,6 +101,23 @@ enum Main {
             guard code == .validationFailure else { LoveseatCommand.exit(withError: error) }
             Output.remark(raw: ArgumentErrors.text(for: error))
             exit(code.rawValue)
+        }
+    }
+
+    private static func fail(_ error: LoveseatError) -> Never {
+        report(error.message, error.exitCode)
+        // The reader of the output may be gone; the command's own error is what counts.
+        try? Output.standard.flush()
+        Output.remark("loveseat: \(error.message)")
+        exit(error.exitCode)
+    }
+
+    /// Takes the numbers of standard input, output and error, where these are closed, with files that can be used for nothing. A database's
+    /// file or a socket would get them otherwise, and with them what is printed.
+    private static func reserveStandardFiles() {
+        for number: Int32 in 0...2 where fcntl(number, F_GETFD) < 0 {
+            // It gets the lowest number that is free.
+            _ = open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY)
         }
     }
 

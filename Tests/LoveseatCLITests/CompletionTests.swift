@@ -63,6 +63,8 @@ struct CompletionTests {
         #expect(try completions("loveseat get trips to").isSuperset(of: ["tower", "town"]))
         #expect(try completions("loveseat get trips to").contains("louvre") == false)
         #expect(try completions("loveseat get trips --collection tr").contains("travel.notes"))
+        try folder.run("put", "trips", "a", "{}", "-c", "cities")
+        #expect(try completions("loveseat get trips --collection ci") == ["cities"])
         #expect(try completions("loveseat identity show ki").contains("kiosk"))
         try folder.run("index", "create", "trips", "by-city", "city")
         #expect(try completions("loveseat index delete trips by").contains("by-city"))

@@ -167,12 +167,18 @@ struct Put: ParsableCommand {
     var rev: String?
 
     func run() throws {
-        let text = json.map { Array($0.utf8) } ?? Array(FileHandle.standardInput.readDataToEndOfFile())
+        let text = try json.map { Array($0.utf8) } ?? Self.standardInput()
         let document: Document
         do { document = try LoveseatError.ofInput { try Document(id: id, json: text) } } catch {
             throw json.flatMap { Self.fileHint($0, id: id, error) } ?? error
         }
         try options.creating { try save(document, in: $1) }
+    }
+
+    private static func standardInput() throws -> [UInt8] {
+        var text: [UInt8] = []
+        try FileSource("-").forEachPiece { text += $0 }
+        return text
     }
 
     private func save(_ given: Document, in collection: Loveseat.Collection) throws {

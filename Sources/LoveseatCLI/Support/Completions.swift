@@ -49,7 +49,11 @@ enum Completions {
     /// The collections of the database that is named before, and of the commands that have an option for several.
     static func collections(_ words: [String], _ index: Int, _ typed: String) -> [String] {
         read(words, index) { database in
-            try database.collections(named: []).map(\.fullName).filter { $0.utf8.starts(with: typed.utf8) }
+            let names = try database.collections(named: []).map(\.fullName)
+            let found = names.filter { $0.beginsExactly(with: typed) }
+            // One of the default scope may be named without it.
+            return found.isEmpty
+                ? names.map(CollectionName.short).filter { $0.beginsExactly(with: typed) } : found
         }
     }
 

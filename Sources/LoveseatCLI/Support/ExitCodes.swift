@@ -53,14 +53,35 @@ extension LoveseatError {
     }
 }
 
+extension LoveseatError {
+    /// Another library's error, which nothing has given a code: that of the system, or else a bug. Nil for an error of the parser, and for the
+    /// end of a command, which have codes of their own.
+    init?(foreign error: any Error) {
+        guard !(error is ExitCode), LoveseatCommand.exitCode(for: error) == .failure else { return nil }
+        let code = Self.systemCode(of: error)
+        self.init(
+            code.map { LoveseatError.Code($0, domain: .posix) } ?? .assertionFailed,
+            code == nil
+                ? "an error that should not reach you, which is a bug: \(error)" : error.localizedDescription
+        )
+    }
+
+    private static func systemCode(of error: any Error) -> Int? {
+        let error = error as NSError
+        if error.domain == NSPOSIXErrorDomain { return error.code }
+        return (error.userInfo[NSUnderlyingErrorKey] as? any Error).flatMap(systemCode)
+    }
+}
+
 extension JSONValue {
     /// Adds what has failed to the object that a command prints with `--json`.
     mutating func add(_ error: any Error) {
         let (message, code) =
             switch error {
-            case let error as LoveseatError: (error.message, error.exitCode)
             case let interrupted as Interrupted: ("interrupted", 128 + interrupted.signal)
-            default: (ArgumentErrors.sentence(for: error), LoveseatCommand.exitCode(for: error).rawValue)
+            default:
+                (error as? LoveseatError ?? LoveseatError(foreign: error)).map { ($0.message, $0.exitCode) }
+                    ?? (ArgumentErrors.sentence(for: error), LoveseatCommand.exitCode(for: error).rawValue)
             }
         self["error"] = .string(message)
         self["exitCode"] = JSONValue(Int(code))

@@ -159,7 +159,7 @@ extension CollectionName {
     }
 
     /// The name without the default scope: what all names have in common makes none of them similar.
-    private static func short(_ fullName: String) -> String {
+    static func short(_ fullName: String) -> String {
         let scope = "\(CollectionName.default.scope)."
         return fullName.beginsExactly(with: scope) ? String(fullName.dropFirst(scope.count)) : fullName
     }
