@@ -127,20 +127,20 @@ package struct DocumentBranches: Sendable {
     /// The leaves other than the winner that are alive.
     package var conflicts: [DocumentBranch] { leaves.dropFirst().filter { !$0.isDeleted } }
 
-    /// Returns the branches for a client that may read the winner, but perhaps not everything else. A deletion with content of its own is
+    /// Returns the branches for a client that may read the current revision, but perhaps not everything else. A deletion with content of its own is
     /// decided on by the revision that it deletes, as long as that is here.
     package func restricted(to isAllowed: (DocumentBranch) -> Bool) -> DocumentBranches {
         guard let tree else { return self }
         var restricted = self
-        restricted.leaves =
-            [winner]
-            + leaves.dropFirst().filter { leaf in
-                let hasContent = leaf.isDeleted && leaf.body != .emptyObject
-                let deleted =
-                    hasContent ? leaf.history.dropFirst().first { tree.node($0)?.isDeleted == false } : nil
-                let decides = deleted.flatMap { content($0, in: tree) }.flatMap { $0.body == nil ? nil : $0 }
-                return isAllowed(decides ?? leaf)
-            }
+        // The winner of several deletions need not be the one by which the client may read the document.
+        restricted.leaves = leaves.filter { leaf in
+            if leaf.id == record.revision { return true }
+            let hasContent = leaf.isDeleted && leaf.body != .emptyObject
+            let deleted =
+                hasContent ? leaf.history.dropFirst().first { tree.node($0)?.isDeleted == false } : nil
+            let decides = deleted.flatMap { content($0, in: tree) }.flatMap { $0.body == nil ? nil : $0 }
+            return isAllowed(decides ?? leaf)
+        }
         let known = Set(restricted.leaves.flatMap(\.history))
         let shown = Set(restricted.leaves.map(\.id))
         let withheld = known.subtracting(shown).filter { id in
