@@ -117,6 +117,9 @@ def main():
         server.stop()
         second = subprocess.run([os.environ["WORKORDERS"]], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True)
         assert second.returncode == 64 and "WORKORDERS_TOKEN" in second.stderr, second
+        environment = {"PATH": os.environ["PATH"], "WORKORDERS_TOKEN": "t" * 32, "WORKORDERS_FOLDER": f"{work}/other"}
+        helped = subprocess.run([os.environ["WORKORDERS"], "--help"], env=environment, capture_output=True, text=True, timeout=SECONDS)
+        assert helped.returncode == 64 and "WORKORDERS_PORT" in helped.stderr, helped
         print("WorkOrders: all acceptance tests have passed")
 
 

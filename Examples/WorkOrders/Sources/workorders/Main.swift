@@ -9,7 +9,7 @@ import WorkOrdersKit
 @main
 enum Main {
     static let usage = """
-        Set these in the environment:
+        usage: workorders, without arguments. Set these in the environment:
           WORKORDERS_TOKEN      the token of the API, at least 16 characters (required)
           WORKORDERS_FOLDER     where the database and the key are; the default is ./workorders
           WORKORDERS_PORT       the port of the API on 127.0.0.1; the default is 8080
@@ -21,7 +21,8 @@ enum Main {
         var logger = Logger(label: "workorders")
         logger.logLevel = .info
         let environment = ProcessInfo.processInfo.environment
-        guard let token = environment["WORKORDERS_TOKEN"], token.utf8.count >= 16,
+        guard CommandLine.arguments.count == 1, let token = environment["WORKORDERS_TOKEN"],
+            token.utf8.count >= 16,
             let apiPort = UInt16(environment["WORKORDERS_PORT"] ?? "8080"),
             let syncPort = UInt16(environment["WORKORDERS_SYNC_PORT"] ?? "55990")
         else {
