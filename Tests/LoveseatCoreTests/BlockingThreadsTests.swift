@@ -40,10 +40,12 @@ struct BlockingThreadsTests {
         let runs = Mutex(0)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
-                group.addTask {
+                group.addTask { @Sendable in
                     for round in 0..<500 {
                         let jobs = (0..<round % 4).map { _ in
-                            Task.detached(executorPreference: threads) { runs.withLock { $0 += 1 } }
+                            Task.detached(executorPreference: threads) { @Sendable in
+                                runs.withLock { $0 += 1 }
+                            }
                         }
                         for job in jobs { await job.value }
                     }
