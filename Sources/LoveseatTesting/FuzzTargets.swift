@@ -102,24 +102,14 @@ public enum FuzzTargets {
         precondition(again == code, "a code's text means another code")
     }
 
-<<<<<<< HEAD
-    /// A version vector, as text and in its binary form, and the rest of a revision's history. What is read is written in one form, which says the
-    /// same.
-=======
     /// A version vector, as text and in its binary form, and the rest of a revision's history. The written form of a vector
     /// says the same as what was read.
->>>>>>> 39db5435 (A fuzz target for versions, tests of pruning, and the pages that name the values (new: VersionPruningTests, one test in FuzzTests))
     public static func version(_ bytes: [UInt8]) {
         // Most bytes are neither form of a vector.
         if let vector = try? VersionVector(utf8: bytes) { examine(vector) }
         if let vector = try? VersionVector(encoded: bytes) { examine(vector) }
-<<<<<<< HEAD
-        // The first piece is the revision, the second one its history. Most are refused.
-        let texts = pieces(of: bytes).prefix(2).map { String(decoding: $0, as: UTF8.self) }
-=======
         let texts = pieces(of: bytes).prefix(2).map { String(decoding: $0, as: UTF8.self) }
         // The first piece is the revision, the second one its history. Most are refused.
->>>>>>> 39db5435 (A fuzz target for versions, tests of pruning, and the pages that name the values (new: VersionPruningTests, one test in FuzzTests))
         guard texts.count == 2, let history = try? StateHistory(rev: texts[0], history: texts[1]),
             let rev = history.rev
         else { return }
