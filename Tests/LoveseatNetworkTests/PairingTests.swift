@@ -99,7 +99,7 @@ struct PairingTests {
     @Test(.timeLimit(.minutes(2)))
     func `a code that is withdrawn pairs nobody, and its events end`() async throws {
         let listener = try await serve(try identity("kiosk"))
-        let (withdrawn, void) = try authenticator.makeCode(for: listener)
+        let (withdrawn, void) = try authenticator.makeCode(for: listener, validFor: .infinity)
         authenticator.withdrawCode()
         authenticator.withdrawCode()
         for await _ in void { Issue.record("nobody used it") }

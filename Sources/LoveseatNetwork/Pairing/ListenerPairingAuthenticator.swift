@@ -19,6 +19,8 @@ public enum PairingEvent: Hashable, Sendable {
 public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     /// The default time for which a code is valid, 120 seconds.
     public static let defaultValidity: TimeInterval = 120
+    /// A year.
+    private static let longestValidity = 31_536_000.0
     /// The number of guesses at six digits after which they are replaced.
     static let guessesPerCode = 5
     /// The maximum number of codes that replace each other before pairing ends: an attacker has a chance of 1 in 20,000.
@@ -102,11 +104,13 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
             state.offer = offer
             return offer
         }
+        // A time without an end cannot be waited for.
+        let validity = Duration.seconds(seconds > 0 ? min(seconds, Self.longestValidity) : 0)
         Task { [weak self, number = offer.number] in
             // Only a cancelled task wakes early, and nobody has this one to cancel it.
-            try? await Task.sleep(for: .seconds(seconds))
-            self?.withdraw(number)
-            events.finish()
+            try? await Task.sleep(for: validity)
+            guard let self else { return events.finish() }
+            withdraw(number)
         }
         return (offer.code, Feed(events) {})
     }
@@ -115,17 +119,19 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
     ///
     /// The feed of its events ends. Does nothing if the code was used, has expired or was withdrawn. Peers that were paired stay paired.
     public func withdrawCode() {
-        let number = state.withLockedValue { state in
-            // A peer that is using the code is about to get its response, and the feed its last event.
-            state.offer.flatMap { $0.user == nil ? $0.number : nil }
-        }
-        if let number { withdraw(number) }
+        withdraw(nil)
     }
 
-    private func withdraw(_ number: Int) {
+    /// `number`: the code's; nil for the last one.
+    private func withdraw(_ number: Int?) {
         state.withLockedValue { state in
-            if state.offer?.number != number { return }
-            state.offer?.events.finish()
+            guard let offer = state.offer, offer.number == number ?? offer.number else {
+                // It was withdrawn already, or another code took its place.
+                return
+            }
+            // A peer that is using the code is about to get its response, and the feed its last event.
+            if offer.user != nil { return }
+            offer.events.finish()
             state.offer = nil
         }
     }
@@ -251,7 +257,11 @@ public final class ListenerPairingAuthenticator: ListenerAuthenticator {
         guard let peer else { return nil }
         do throws(LoveseatError) { try database.addPairedPeer(peer) } catch {
             LogDomain.listener.log(.error, "a peer cannot be paired: \(error.message)")
-            state.withLockedValue { if $0.offer?.number == run.offer { $0.offer?.user = nil } }
+            let hasExpired = state.withLockedValue { state in
+                if state.offer?.number == run.offer { state.offer?.user = nil }
+                return (state.offer?.expires ?? .distantFuture) <= Date()
+            }
+            if hasExpired { withdraw(run.offer) }
             return nil
         }
         return PeerIdentity(
