@@ -22,6 +22,12 @@ struct ClientExpectationTests {
         await served.listener.stop()
     }
 
+    @Test func `a connection may be idle without an end`() async throws {
+        let served = try await ServedDatabase { $0.idleTimeout = .infinity }
+        #expect(try await served.call("GET", "/").status == 200)
+        await served.listener.stop()
+    }
+
     @Test func `a client that waits is asked for its body, unless it is refused without it`() async throws {
         let served = try await ServedDatabase()
         let client = served.client

@@ -181,6 +181,12 @@ struct FindTests {
         }
         #expect(try await count(["$gt": "Z"]) == 61)
         #expect(try await count(["$lte": "d59"]) == 56)
+        // An index of the IDs, whose own order is another one, leaves out none.
+        let matching = try await count(["$gt": "D5"])
+        #expect(matching == 61)
+        let made = try await served.call("POST", "/main/_index", ["index": ["fields": ["_id"]]])
+        #expect(made.status == 200)
+        #expect(try await count(["$gt": "D5"]) == matching)
         // The IDs of documents only.
         let other = try await find(served, ["selector": ["deep": ["x": ["$lt": [:]]]], "limit": 100])
         #expect(ids(other).count == 60)
@@ -226,19 +232,27 @@ struct FindTests {
         await served.listener.stop()
     }
 
-    @Test func `an index that is deleted is gone with its design document`() async throws {
+    @Test func `an index that is deleted is gone with its design document, and can be made again`()
+        async throws
+    {
         let served = try await serve()
         let path = "/main/_index/_design%2Fbyn/json/first"
-        _ = try await served.call(
-            "POST",
-            "/main/_index",
-            ["index": ["fields": ["n"]], "ddoc": "byn", "name": "first"]
-        )
+        let index: JSONValue = ["index": ["fields": ["n"]], "ddoc": "byn", "name": "first"]
+        _ = try await served.call("POST", "/main/_index", index)
         #expect(try await served.call("GET", "/main/_design/byn").json["language"]?.string == "query")
         #expect(try await served.call("DELETE", path).status == 200)
         #expect(try await served.call("DELETE", path).status == 404)
         #expect(try await served.call("GET", "/main/_design/byn").status == 404)
         #expect(try served.database.defaultCollection().indexes().isEmpty)
+        let again = try await served.call("POST", "/main/_index", index)
+        #expect(again.json["result"] == "created", "\(again.text)")
+        #expect(try served.database.defaultCollection().indexes().count == 1)
+        // A client may delete the design document like any other.
+        let revision = try await served.call("GET", "/main/_design/byn").json["_rev"]?.string ?? ""
+        #expect(try await served.call("DELETE", "/main/_design/byn?rev=\(revision)").status == 200)
+        #expect(try await served.call("POST", "/main/_index", ["index": ["fields": ["kind"]]]).status == 200)
+        #expect(try await served.call("POST", "/main/_view_cleanup", [:]).status == 202)
+        #expect(try served.database.defaultCollection().indexes().count == 1)
     }
 
     @Test(.timeLimit(.minutes(1))) func `huge limits cost no more than the documents`() async throws {

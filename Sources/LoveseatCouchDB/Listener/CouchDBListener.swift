@@ -192,7 +192,8 @@ public final class CouchDBListener: Sendable {
 
     /// Returns a closure that puts the handlers of HTTP into the pipeline of a new connection.
     private func installer(_ service: Service) -> PipelineInstaller {
-        let idle = TimeAmount.milliseconds(Int64(config.idleTimeout * 1_000))
+        // A year is as good as no end.
+        let idle = TimeAmount.milliseconds(Int64(min(config.idleTimeout, 31_536_000) * 1_000))
         return { channel, shown in
             service.connections.add(channel)
             PacedWriter.keepLittleUnsent(by: channel)

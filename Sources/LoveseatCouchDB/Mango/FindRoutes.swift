@@ -300,7 +300,7 @@ struct Finding: Sendable {
     /// Whether the index would have been read at this document.
     private func isInRange(_ value: JSONValue) -> Bool {
         guard let range, let key = Selector.value(at: range.field, in: value) else { return true }
-        return range.comparisons.allSatisfy { $0.0.contains(Collation.compare(key, $0.1)) }
+        return range.comparisons.allSatisfy { $0.0.contains(Selector.compare(key, $0.1, at: range.field)) }
     }
 
     /// The document as the client would get it, and its JSON.

@@ -22,8 +22,10 @@ struct IndexResource: Resource {
         let body = try await json(exchange)
         try RequestJSON.checkConditions(body)
         let request = try IndexRequest(body?.value ?? .null)
-        let found = try await branches(of: request.designID, in: entry, for: exchange)?.0.winner
-        let existing = found.flatMap { $0.isDeleted ? nil : $0.body }.map { JSONElement($0).value }
+        // One that was deleted is created again, as a new one is.
+        let found = try await branches(of: request.designID, in: entry, for: exchange)
+            .flatMap { $0.0.winner.isDeleted ? nil : $0.0.winner }
+        let existing = found?.body.map { JSONElement($0).value }
         // Without a language, a design document is one of JavaScript.
         guard existing.map({ $0["language"] == "query" }) ?? true else {
             throw CouchDBError(

@@ -78,7 +78,7 @@ extension Endpoint {
         "_compact": Endpoint(["POST": .own], .collection { try MaintenanceResource($0).compact($1, $2) }),
         "_view_cleanup": Endpoint(
             ["POST": .own],
-            .collection { try MaintenanceResource($0).cleanUpViews($1, $2) }
+            .collection { try await MaintenanceResource($0).cleanUpViews($1, $2) }
         ),
         "_security": Endpoint(
             ["PUT": .own, "GET": .read],

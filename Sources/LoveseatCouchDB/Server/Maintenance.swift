@@ -15,9 +15,18 @@ struct MaintenanceResource: Resource {
         return .json(201, ["ok": true, "instance_start_time": .string(entry.startTime)])
     }
 
-    /// There are no views that could be cleaned up.
-    func cleanUpViews(_: Databases.Entry, _ exchange: Exchange) throws -> Reply {
+    /// Drops the SQL indexes of Mango's indexes whose design documents are gone, and which would still take time with each write.
+    func cleanUpViews(_ entry: Databases.Entry, _ exchange: Exchange) async throws -> Reply {
         try Self.requireJSON(exchange)
+        let described = Set(try entry.indexes().map { ExactText($0.sqlName) })
+        let (collection, store) = (entry.collection, entry.store)
+        let forgotten = try collection.indexes()
+            .filter { $0.beginsExactly(with: "_design/") && !described.contains(ExactText($0)) }
+        if !forgotten.isEmpty {
+            try await store.writeFromTask(within: nil) { transaction in
+                for name in forgotten { try transaction.indexTable.delete(name, in: collection.handle) }
+            }
+        }
         return .json(202, ["ok": true])
     }
 

@@ -205,6 +205,11 @@ package indirect enum Selector: Sendable {
 extension Selector {
     private static let idPath: FieldPath = ["_id"]
 
+    /// Compares what a document has at a path with another value.
+    package static func compare(_ value: JSONValue, _ other: JSONValue, at path: FieldPath) -> Comparison {
+        path == idPath ? Collation.compareID(value, other) : Collation.compare(value, other)
+    }
+
     /// Whether a document meets the condition.
     package func matches(_ document: JSONValue) -> Bool { matches(document, isDocument: true) }
 
