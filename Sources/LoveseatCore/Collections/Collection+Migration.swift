@@ -39,19 +39,7 @@ extension Collection {
         _ change: @Sendable (inout Document) throws -> Void,
         progress: @Sendable (MigrationStatus) -> Void = { _ in }
     ) async throws -> Int {
-        let run = try MigrationRun(name, of: self)
-        var status = MigrationStatus()
-        while true {
-            try Task.checkCancellation()
-            let next = try await CollectionReader.snapshotOfTask(of: self) { [status] in
-                try run.next($0, status)
-            }
-            if next.documents.isEmpty { return status.changed }
-            let part = run.part(next.documents, behind: next.previous, change)
-            status.add(part, changed: try await storeFromTask(part, run), to: next.left)
-            progress(status)
-            if let failure = part.failure { throw failure }
-        }
+        try await MigrationRun(name, of: self).perform(change, progress: progress)
     }
 
     /// Changes documents to the form of today; see `migrate(_:_:progress:)`. This call blocks the thread.
@@ -61,31 +49,7 @@ extension Collection {
         _ change: (inout Document) throws -> Void,
         progress: (MigrationStatus) -> Void = { _ in }
     ) throws -> Int {
-        let run = try MigrationRun(name, of: self)
-        var status = MigrationStatus()
-        while true {
-            let next = try CollectionReader.snapshot(of: self) { try run.next($0, status) }
-            if next.documents.isEmpty { return status.changed }
-            let part = run.part(next.documents, behind: next.previous, change)
-            let store = try openStore()
-            let changed = try DocumentStore.wrapping {
-                try store.write(within: database.config.busyTimeout) { try run.store(part, $0) }
-            }
-            status.add(part, changed: changed, to: next.left)
-            progress(status)
-            if let failure = part.failure { throw failure }
-        }
-    }
-
-    private func storeFromTask(_ part: MigrationRun.Part, _ run: MigrationRun, call: String = #function)
-        async throws -> Int
-    {
-        let store = try openStore(call)
-        do {
-            return try await store.writeFromTask(within: database.config.busyTimeout, call: call) {
-                try run.store(part, $0)
-            }
-        } catch { throw Database.mapped(error) }
+        try MigrationRun(name, of: self).performBlocking(change, progress: progress)
     }
 
     // MARK: Models

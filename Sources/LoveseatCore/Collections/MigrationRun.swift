@@ -56,7 +56,7 @@ struct MigrationRun: Sendable {
     }
 
     private let name: String
-    private let collection: Collection
+    let collection: Collection
     private var key: String { MigrationProgress.key(of: name, in: collection.handle) }
 
     init(_ name: String, of collection: Collection) throws(LoveseatError) {
