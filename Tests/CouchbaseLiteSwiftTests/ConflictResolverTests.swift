@@ -83,6 +83,36 @@ private struct Resolver: ConflictResolverProtocol {
         #expect(try pair.name("other") == nil)
     }
 
+    @Test func `a resolver is asked again if the document was changed meanwhile`() async throws {
+        try pair.makeConflict()
+        let ours = pair.ours
+        let asked = Heard<String?>()
+        let observed = try await pull { conflict in
+            asked.add(conflict.localDocument?.string(forKey: "name"))
+            if asked.all.count == 1 {
+                #expect(throws: Never.self) {
+                    try ours.save(document: MutableDocument(id: "tower", data: ["name": "ours again"]))
+                }
+            }
+            return conflict.localDocument
+        }
+        #expect(asked.all == ["ours", "ours again"])
+        #expect(try observed.event.error == nil)
+        #expect(try pair.name() == "ours again")
+    }
+
+    @Test func `a document that is purged meanwhile is not found`() async throws {
+        try pair.makeConflict()
+        let ours = pair.ours
+        let observed = try await pull { conflict in
+            #expect(throws: Never.self) { try ours.purge(id: "tower") }
+            return conflict.localDocument
+        }
+        let error = try #require(try observed.event.error) as NSError
+        #expect(error.domain == CBLError.domain)
+        #expect(error.code == CBLError.notFound)
+    }
+
     @Test func `a document of another database is refused, and the next pull asks again`() async throws {
         try pair.makeConflict()
         let theirs = pair.theirs

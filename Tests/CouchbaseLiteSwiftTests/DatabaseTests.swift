@@ -79,6 +79,20 @@ import Testing
         #expect(!Database.exists(withName: "none", inDirectory: world.scratch.path))
     }
 
+    @Test func `a copy has the indexes, and lives on its own`() throws {
+        try world.sights.save(document: MutableDocument(id: "tower"))
+        try world.sights.createIndex(withName: "cities", config: ValueIndexConfiguration(["city"]))
+        let path = try #require(world.database.path)
+        try Database.copy(fromPath: path, toDatabase: "copy", withConfig: world.config)
+        let copy = try Database(name: "copy", config: world.config)
+        let sights = try #require(try copy.collection(name: "sights", scope: "travel"))
+        #expect(try sights.indexes() == ["cities"])
+        #expect(sights != world.sights)
+        try sights.purge(id: "tower")
+        #expect(sights.count == 0)
+        #expect(world.sights.count == 1)
+    }
+
     @Test(arguments: [MaintenanceType.compact, .reindex, .integrityCheck, .optimize, .fullOptimize])
     func `maintenance succeeds`(type: MaintenanceType) throws {
         try world.database.performMaintenance(type: type)

@@ -99,6 +99,18 @@ import Testing
         }
     }
 
+    @Test func `indexes are listed by name, and one that is created again is the same or replaced`() throws {
+        for number in [5, 3, 1, 2, 4] {
+            let config = ValueIndexConfiguration(["property\(number)"])
+            try sights.createIndex(withName: "index\(number)", config: config)
+            try sights.createIndex(withName: "index\(number)", config: config)
+        }
+        #expect(try sights.indexes() == (1...5).map { "index\($0)" })
+        try sights.createIndex(withName: "index1", config: ValueIndexConfiguration(["city"]))
+        #expect(try sights.indexes().count == 5)
+        #expect(try explanation("city = 'Paris'").contains("INDEX index1"))
+    }
+
     @Test func `an index that was created in a batch is rolled back with it`() throws {
         struct Failure: Error {}
         expectError(CBLError.unexpectedError) {

@@ -1,4 +1,5 @@
 import CouchbaseLiteSwift
+import Dispatch
 import Foundation
 import LoveseatTesting
 import Testing
@@ -100,5 +101,37 @@ import Testing
         _ = heard.settled
         try Database.delete(withName: "other", inDirectory: world.scratch.path)
         #expect(heard.all == [["a"]])
+    }
+
+    @Test func `listeners without a queue are called on the main queue`() async throws {
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
+        let heard = Heard<String>()
+        let note = { (what: String) in heard.add("\(what) \(DispatchQueue.getSpecific(key: key) ?? false)") }
+        let pair = try ReplicaPair()
+        let query = try pair.world.database.createQuery("SELECT meta().id FROM travel.sights")
+        let tokens = [
+            pair.ours.addChangeListener { _ in note("collection") },
+            pair.ours.addChangeListener(queue: nil) { _ in note("no queue") },
+            pair.ours.addDocumentChangeListener(id: "tower") { _ in note("document") },
+            query.addChangeListener { _ in note("query") },
+        ]
+        let replicator = Replicator(config: pair.config())
+        replicator.addChangeListener { _ in note("replicator") }
+        replicator.addDocumentReplicationListener { _ in note("replication") }
+        try pair.save("tower", "Eiffel", in: pair.ours)
+        replicator.start()
+        let all = ["collection", "no queue", "document", "query", "replicator", "replication"]
+        try await eventually { Set(heard.all) == Set(all.map { "\($0) true" }) }
+        for token in tokens { token.remove() }
+    }
+
+    @Test func `a document's listener hears what is replicated`() async throws {
+        let pair = try ReplicaPair()
+        let heard = Heard<String>()
+        pair.ours.addDocumentChangeListener(id: "tower", queue: heard.queue) { heard.add($0.documentID) }
+        try pair.save("tower", "Eiffel", in: pair.theirs)
+        try await pair.replicate()
+        try await eventually { heard.all == ["tower"] }
     }
 }

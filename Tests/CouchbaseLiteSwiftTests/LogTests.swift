@@ -66,6 +66,17 @@ import Testing
         #expect(sink.lines.count == count)
     }
 
+    @Test func `a resolver's document with another ID is a warning`() async throws {
+        let pair = try ReplicaPair()
+        try pair.makeConflict(mark)
+        let sink = RecordingSink(mark)
+        LogSinks.custom = CustomLogSink(level: .warning, logSink: sink)
+        try await pair.replicate(pair.config(.pull) { $0.conflictResolver = OtherID() })
+        let warning =
+            "The document ID of the resolved document 'other' is not matching with the document ID of the conflicting document '\(mark)'."
+        #expect(sink.lines.contains { $0.contains(warning) })
+    }
+
     @Test func `each level has files of its own`() throws {
         LogSinks.console = nil
         LogSinks.file = FileLogSink(level: .info, directory: scratch.path, usePlainText: true)
@@ -118,6 +129,11 @@ import Testing
         #expect(LogSinks.custom == nil)
         #expect(LogSinks.file == nil)
     }
+}
+
+/// Resolves every conflict with a document that has another ID.
+private struct OtherID: ConflictResolverProtocol {
+    func resolve(conflict: Conflict) -> Document? { MutableDocument(id: "other", data: ["name": "new"]) }
 }
 
 /// Keeps the messages that contain a mark.

@@ -101,6 +101,24 @@ import Testing
         token.remove()
     }
 
+    @Test func `closing all connections ends their replicators with an error`() async throws {
+        let listener = listener()
+        let app = PipeApp(listener)
+        var config = ReplicatorConfiguration(
+            collections: [CollectionConfiguration(collection: world.sights)],
+            target: MessageEndpoint(uid: "app", target: nil, protocolType: .messageStream, delegate: app)
+        )
+        config.continuous = true
+        config.maxAttempts = 1
+        let observed = Observed(config)
+        observed.replicator.start()
+        try await eventually { observed.isAt(.idle) }
+        listener.closeAll()
+        #expect(listener.connections.isEmpty)
+        try await eventually { observed.isAt(.stopped) }
+        #expect(observed.error != nil)
+    }
+
     @Test func `closing the database ends connections`() async throws {
         let listener = listener()
         let end = PipeEnd()

@@ -70,6 +70,24 @@ import Testing
         #expect(text == #"{"part":{"n":1}}"#)
     }
 
+    @Test func `a row's numbers cast to every type that represents them`() throws {
+        let data: [String: Any] = ["int": 7, "large": Int64.max, "double": 2.0, "yes": true, "list": [1]]
+        try database.defaultCollection().save(document: MutableDocument(data: data))
+        let row = try #require(try query("SELECT int, large, double, yes, list FROM _").execute().next())
+        let values: [Any?] = [
+            row.value(at: 0), row.value(forKey: "int"), row.toArray()[0], row.toDictionary()["int"],
+        ]
+        for value in values {
+            #expect(value as? Int == 7)
+            #expect(value as? Int64 == 7)
+            #expect(value as? Float == 7)
+        }
+        #expect(row.toArray()[1] as? Int64 == .max)
+        #expect(row["double"].value as? Int == 2)
+        #expect(row.value(at: 3) as? Bool == true)
+        #expect((row.toDictionary()["list"] as? [Any])?.first as? Int32 == 1)
+    }
+
     @Test func `the default collection has four names`() throws {
         try database.defaultCollection().save(document: MutableDocument(id: "a"))
         for name in ["_", "_default", "trips", "_default._default"] {
@@ -80,6 +98,7 @@ import Testing
     @Test func `a query that is none, or of an unknown collection, is refused`() throws {
         expectError(CBLError.invalidQuery) { try database.createQuery("SELECT") }
         expectError(CBLError.invalidQuery) { try database.createQuery("SELECT 1 FROM nowhere") }
+        expectError(CBLError.invalidQuery) { try database.createQuery("SELECT 1") }
         let query = try query("SELECT 1 FROM _")
         try database.close()
         expectError(CBLError.notOpen) { try query.execute() }
