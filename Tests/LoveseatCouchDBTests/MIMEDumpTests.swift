@@ -126,16 +126,4 @@ struct MIMEDumpTests {
         let blob = try #require(try database.defaultCollection().document(id: "a")?.attachment("big"))
         #expect(try database.blobLength(blob) == UInt64(size))
     }
-
-    @Test(
-        arguments: [
-            ("plain name", "plain name"), ("=?utf-8?b?w7w=?=", "ü"), ("=?UTF-8?Q?=C3=BC_=5F?=", "ü _"),
-            ("=?utf-8?b?w7w=?=\t =?utf-8?q?x?=", "üx"), ("=?utf-8?b?w7w=?= x", nil), ("=?latin1?q?x?=", nil),
-            ("=?utf-8?b?!?=", nil), ("=?utf-8?q?=C3?=", nil), ("=?utf-8?x?a?=", nil), ("=?utf-8?q?=C?=", nil),
-            ("=??=", nil),
-            ("=?=", nil),
-        ] as [(String, String?)]
-    ) func `names of attachments are decoded`(_ text: String, _ name: String?) {
-        #expect(EncodedWords.decode(text) == name)
-    }
 }
