@@ -61,6 +61,24 @@ import Testing
         #expect(tree.current?.id == back)
     }
 
+    @Test func `what does not give way after all leaves nothing behind`() throws {
+        let edit = RevisionID(generation: 2, digest: [0xEE])
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        tree.insertLocal(edit, parent: old, flags: [], body: body(2))
+        tree.recordMark(of: hub, at: edit)
+        try take([anew], 3, in: &tree)
+        #expect(tree.closed == [edit])
+        #expect(tree.node(edit)?.flags.contains(.yielded) == true)
+        try take([deletion, old], from: .loveseat, in: &tree)
+        #expect(tree.current?.id == anew)
+        // Only the deletion would be left, which is of another document.
+        try take([copyID(edit, old, over: anew), anew], 2, in: &tree)
+        #expect(tree.current?.id == anew)
+        #expect(tree.closed == [edit])
+        #expect(tree.node(edit)?.flags.contains(.yielded) == true)
+    }
+
     /// A gateway purged a document, and it was made anew and deleted. Then a client brought an older revision of the first one
     /// back.
     @Test func `what a hub made anew and deleted does not delete what is there again`() throws {

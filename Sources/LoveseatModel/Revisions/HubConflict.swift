@@ -37,19 +37,18 @@ struct HubConflict {
     ///
     /// A peer that puts another revision on top of it each time knows a deletion that is not known here: the line does not show it.
     func giveWay(in tree: inout RevisionTree) {
-        let before = tree.closed
-        let returns = returns(in: tree)
-        let isLive = tree.nodes[theirs]?.isDeleted == false
         if isPutBack(in: tree) { return }
-        tree.closed.insert(mine.original)
-        if isLive { reopen(tree.original(theirs), &tree) }
-        if !mine.node.isDeleted, let current = tree.current, current.isDeleted,
-            returns < CurrentRevisionRule.maximumReturns, tree.line(current.id).last?.generation == 1
+        var after = tree
+        after.closed.insert(mine.original)
+        if tree.nodes[theirs]?.isDeleted == false { reopen(tree.original(theirs), &after) }
+        if !mine.node.isDeleted, let current = after.current, current.isDeleted,
+            returns(in: tree) < CurrentRevisionRule.maximumReturns,
+            tree.line(current.id).last?.generation == 1
         {
-            tree.closed = before
-        } else {
-            tree.setYielded(mine.original, true)
+            return
         }
+        after.setYielded(mine.original, true)
+        tree = after
     }
 
     /// Closes our revision in favour of the hub's live one, even if that was closed: a hub announces it when the winner of several branches
