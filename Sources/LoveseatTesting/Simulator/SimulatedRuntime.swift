@@ -4,6 +4,9 @@ package import LoveseatReplication
 ///
 /// If two executors have work at the same time, seeded dice decide which goes first. The jobs of one driver keep their order.
 ///
+/// Each job takes a turn, so a seed gives the same history only in builds whose tasks change executors equally often. Debug and release builds do
+/// over BLIP; over CouchDB's wire they do not, because the optimizer leaves out changes between functions of `HTTPDriver`.
+///
 /// @unchecked because everything of a simulation runs on the thread that calls ``VirtualClock/step()``.
 package final class SimulatedRuntime: @unchecked Sendable {
     /// The Unix time at which every simulation begins, in milliseconds.
