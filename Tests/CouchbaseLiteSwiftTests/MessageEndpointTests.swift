@@ -127,6 +127,10 @@ import Testing
         try other.database.close()
         #expect(end.closings == 1)
         try await eventually { listener.connections.isEmpty }
+        // One that comes too late is not waited for.
+        listener.accept(connection: PipeEnd())
+        listener.closeAll()
+        #expect(listener.connections.isEmpty)
     }
 
     @Test func `a message is its bytes`() {

@@ -89,6 +89,7 @@ private final class Accepted: @unchecked Sendable {
 
     private let lock = Mutex(())
     private var waiters: [Waiter] = []
+    private var isFinished = false
     private var connections: [Int: any MessageEndpointConnection] = [:]
     private var listeners: [ObjectIdentifier: Listener] = [:]
 
@@ -99,7 +100,11 @@ private final class Accepted: @unchecked Sendable {
     /// Adds a connection under the number that the engine gives it.
     func add(_ connection: any MessageEndpointConnection, _ number: () -> Int) {
         // A change with the number waits for the lock.
-        lock.withLock { _ in connections[number()] = connection }
+        lock.withLock { _ in
+            let number = number()
+            // After the database was closed, nothing tells of its end.
+            if !isFinished { connections[number] = connection }
+        }
     }
 
     func numbers(of connection: any MessageEndpointConnection) -> [Int] {
@@ -123,7 +128,7 @@ private final class Accepted: @unchecked Sendable {
     /// Forgets the connections: their ends will not be reported, because the database was closed.
     func finish() {
         lock.withLock { _ in
-            connections = [:]
+            (connections, isFinished) = ([:], true)
             resumeWaiters()
         }
     }
