@@ -11,7 +11,7 @@ found = 0
 for path in sorted(pathlib.Path("Sources").rglob("*.swift")):
     lines = path.read_text().split("\n")
     for number, line in enumerate(lines):
-        if not line.rstrip().endswith("else { return }"):
+        if not line.rstrip().endswith("else { return }") or line.lstrip().startswith("//"):
             continue
         start = number
         while not lines[start].lstrip().startswith("guard ") and start > 0:

@@ -83,7 +83,7 @@ struct CollectionSession {
             push?.feed.hasMore = true
             pumpPush(&effects)
         }
-        guard mayFetch else { return }
+        if !mayFetch { return }
         if !isPullRefused, !isBusy(pulls: pulls) {
             let missed = drainMissed(atMost: tuning.documentsFetched)
             if !missed.isEmpty {

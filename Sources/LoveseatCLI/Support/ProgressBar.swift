@@ -74,7 +74,7 @@ struct ProgressBar {
         let progress = status.progress
         let knowsShare = status.activity == .busy && progress.isTotalKnown && progress.total > 0
         if knowsShare { share = max(share, Double(progress.completed) / Double(progress.total)) }
-        guard isNews || line.isDue else { return }
+        if !isNews, !line.isDue { return }
         let bar = line.isTerminal && knowsShare ? Self.bar(share) : ""
         let text = bar + text(status)
         line.show(isNews: isNews) { text }

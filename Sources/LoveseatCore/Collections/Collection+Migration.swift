@@ -13,8 +13,6 @@ import LoveseatStorage
 /// Documents are changed some hundred at a time, with a transaction for each part, which also stores how far the migration has come. If
 /// the process ends, or the task is cancelled, the next call goes on there.
 extension Collection {
-    // MARK: Documents
-
     /// Changes documents to the form of today.
     ///
     /// ```swift
@@ -51,8 +49,6 @@ extension Collection {
     ) throws -> Int {
         try MigrationRun(name, of: self).performBlocking(change, progress: progress)
     }
-
-    // MARK: Models
 
     /// Changes documents as values of a type. Properties that the type does not know stay, as in ``update(id:as:_:)``.
     ///
@@ -109,13 +105,7 @@ extension Collection {
         _ name: String,
         as type: Model.Type,
         progress: @Sendable (MigrationStatus) -> Void = { _ in }
-    ) async throws -> Int {
-        try await migrate(
-            name,
-            { $0.properties = $0.properties.completed(for: Model.self) },
-            progress: progress
-        )
-    }
+    ) async throws -> Int { try await migrate(name, { $0.complete(for: Model.self) }, progress: progress) }
 
     /// Writes into documents what their model adds while it reads them; see `migrate(_:as:progress:)`. This call blocks the thread.
     @discardableResult
@@ -123,12 +113,15 @@ extension Collection {
         _ name: String,
         as type: Model.Type,
         progress: (MigrationStatus) -> Void = { _ in }
-    ) throws -> Int {
-        try migrate(name, { $0.properties = $0.properties.completed(for: type) }, progress: progress)
-    }
+    ) throws -> Int { try migrate(name, { $0.complete(for: type) }, progress: progress) }
 }
 
 extension Document {
+    /// Writes what a model adds while it reads.
+    fileprivate mutating func complete<Model: DocumentModel>(for type: Model.Type) {
+        properties = properties.completed(for: type)
+    }
+
     /// Replaces what one type knows by what another one does.
     fileprivate mutating func convert<Old: Codable, New: Codable>(_ convert: (Old) throws -> New) throws {
         if fits(New.self) { return }

@@ -20,7 +20,7 @@ package final class BlockingThreads: TaskExecutor {
         var waiting: ArraySlice<UnownedJob> = []
     }
 
-    /// Who begins a job that was enqueued.
+    /// The thread that begins a job that was enqueued.
     private enum Starter { case idleThread, newThread, nextFreeThread }
 
     private let label: String

@@ -115,18 +115,9 @@ extension Collection {
         return try query.models(try await query.query().execute())
     }
 
-    /// Counts the documents that meet a condition.
+    /// Returns the number of documents that meet a condition, as in `places.count(where: \Place.likes > 3)`. They need not fit the type.
     ///
-    /// ```swift
-    /// let liked = try await places.count(of: Place.self, where: \.city == "Paris" && \.likes > 3)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - type: The type whose ``DocumentModel/propertyNames`` name the properties of the condition. Documents need not fit it.
-    ///   - condition: The condition.
-    /// - Returns: The number of documents.
-    /// - Throws: ``LoveseatError``: `invalidQuery` for a property without a name, or with one that is not a path; `encodingError` for a value
-    ///   that cannot be encoded; otherwise as `execute()` of ``Query``.
+    /// - Throws: As `documents(as:where:)`, except for `decodingError`.
     public func count<Model: DocumentModel>(
         of type: Model.Type = Model.self,
         where condition: DocumentCondition<Model>
