@@ -100,16 +100,14 @@ package final class DocumentStore: Sendable {
         blobs.md5s.read { [weak self] blob in try self?.readRows { try $0.md5(of: blob) } }
     }
 
-    /// Reads the catalog again after the content was replaced by a snapshot. `reserved`: the last sequence that may have been used.
-    func reloadCatalog(reserved: UInt64) throws {
+    /// Reads the catalog again after the content was replaced by a snapshot.
+    func reloadCatalog() throws {
         let (loaded, left) = try sqlite.writer.unsafeRead {
             (try CollectionTable.load($0), try SequenceReserve.left($0))
         }
         catalog.withLock { catalog in
-            // Nothing may have been written since the last time.
-            let used = max(catalog.reserved, catalog.firstFree, left, reserved)
             catalog = loaded
-            catalog.beginBehind(used)
+            catalog.beginBehind(left)
         }
     }
 

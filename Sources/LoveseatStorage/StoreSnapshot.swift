@@ -29,10 +29,15 @@ extension DocumentStore {
 
     /// Restores an earlier snapshot, as a power loss does. The store must not be used meanwhile.
     ///
-    /// The reserve of sequences had reached the disk in any case. `reserved`: that of a store which this one replaces.
+    /// The reserve of sequences had reached the disk in any case, so it stands in what is restored, also for the next crash. `reserved`: that
+    /// of a store which this one replaces.
     package func restore(_ snapshot: StoreSnapshot, reserved: UInt64 = 0) throws {
-        try maintain { database in try snapshot.rows.read { try $0.backup(to: database) } }
-        try reloadCatalog(reserved: reserved)
+        let used = max(reserved, reservedSequence)
+        try maintain { database in
+            try snapshot.rows.read { try $0.backup(to: database) }
+            if used > (try SequenceReserve.left(database)) { try SequenceReserve.save(used, in: database) }
+        }
+        try reloadCatalog()
     }
 
     /// The last sequence that may have been used.

@@ -31,11 +31,16 @@ enum SequenceReserve {
         if !syncsFully { try db.execute(sql: "PRAGMA synchronous = FULL") }
         // If this fails, commits go on to reach the disk, which only takes longer.
         defer { if !syncsFully { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
+        try save(limit, in: db)
+        catalog.reserved = limit
+    }
+
+    /// Takes the place of the note of a closing, if there is one.
+    static func save(_ limit: UInt64, in db: Database) throws {
         try db.execute(
             sql: "INSERT OR REPLACE INTO info (key, value) VALUES (?, ?)",
             arguments: [key, Int64(clamping: limit)]
         )
-        catalog.reserved = limit
     }
 
     /// Called when everything was written: the next process continues where this one ended. After a crash that is behind all sequences that may have
