@@ -46,9 +46,11 @@ import Testing
     }
 
     private func activities(_ replicator: Replicator) async -> [Replicator.ActivityLevel] {
+        // Asked for before, so that none passes unseen.
+        let statuses = replicator.statuses
         replicator.start()
         var seen: [Replicator.ActivityLevel] = []
-        for await status in replicator.statuses where seen.last != status.activity {
+        for await status in statuses where seen.last != status.activity {
             seen.append(status.activity)
         }
         return seen
