@@ -216,6 +216,21 @@ import Testing
         #expect(!tree.hasCurrent(hub))
     }
 
+    /// Gateway with backups, seeds 14295 and 14297: two clients put their revisions there in turns, and neither gave way.
+    @Test func `a revision gives way to a copy of what something else replaced`() throws {
+        let edit = RevisionID(generation: 2, digest: [0xEE])
+        var tree = RevisionTree()
+        tree.insertLocal(old, parent: nil, flags: [], body: body(1))
+        tree.insertLocal(edit, parent: old, flags: [], body: body(2))
+        tree.giveUp(edit)
+        tree.insertLocal(anew, parent: nil, flags: [], body: body(3))
+        tree.recordMark(of: hub, at: anew)
+        try take([copyID(old, old, over: anew), anew], 1, in: &tree)
+        #expect(tree.closed == [edit, anew])
+        // Of the document that the hub has, this is the newest revision that is known.
+        #expect(tree.current?.id == edit)
+    }
+
     /// Gateway with backups, seed 15698: what a line has between two copies is unknown, and everything else was given up.
     @Test(arguments: [(3, false), (4, true)])
     func `a deletion that a hub gets again and again stands in for an unknown content`(

@@ -16,8 +16,9 @@ struct HubConflict {
     /// A copy of what ours replaced is not new: a client that knows only the hub's line puts it there (it does not know which revisions on
     /// the line are deletions).
     func saysNothingNew(in tree: RevisionTree) -> Bool {
-        guard tree.original(theirs) != mine.original, !tree.isAncestor(theirs, of: mine.node.id),
-            !tree.superseded.contains(tree.original(theirs))
+        let original = tree.original(theirs)
+        guard original != mine.original, !tree.isAncestor(theirs, of: mine.node.id),
+            !tree.isAncestor(original, of: mine.original)
         else { return false }
         // A copy of something else on top of our revision was made by a peer that knew it.
         return tree.copies[theirs] != nil || !tree.isAncestor(mine.node.id, of: theirs)
