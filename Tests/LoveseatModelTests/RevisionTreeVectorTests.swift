@@ -107,6 +107,7 @@ extension RevisionTree {
         var knowledge = TreeKnowledge()
         knowledge.nodes = Array(nodes.values)
         (knowledge.closed, knowledge.copies) = (closed, Set(copies.keys))
+        knowledge.vectors = vectors
         return knowledge
     }
 }

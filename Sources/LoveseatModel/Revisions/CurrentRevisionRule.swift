@@ -112,14 +112,21 @@ package struct CurrentRevisionRule {
         return found
     }
 
-    /// The originals below revisions that are not copies.
+    /// The originals below revisions that are not copies, and those whose versions another candidate includes.
     package var superseded: Set<RevisionID> {
+        var below = replaced
+        if !tree.vectors.isEmpty { below.formUnion(outdated(besides: below)) }
+        return tree.copies.isEmpty ? below : Set(below.map(tree.original))
+    }
+
+    /// The revisions below others that are not copies.
+    var replaced: Set<RevisionID> {
         var below: Set<RevisionID> = []
         for node in tree.nodes.values where tree.copies[node.id] == nil {
             var next = node.parent
             while let id = next, below.insert(id).inserted { next = tree.nodes[id]?.parent }
         }
-        return tree.copies.isEmpty ? below : Set(below.map(tree.original))
+        return below
     }
 
     /// Closed candidates count only if all candidates are closed.

@@ -5,9 +5,18 @@ package struct RevisionEdit: Sendable {
     package let parent: RevisionID?
     package let flags: RevisionTree.Flags
     package let body: JSONText
+    /// The version vector; nil in a database that has no versions.
+    package let vector: VersionVector?
 
-    package init(id: RevisionID, parent: RevisionID?, flags: RevisionTree.Flags, body: JSONText) {
+    package init(
+        id: RevisionID,
+        parent: RevisionID?,
+        flags: RevisionTree.Flags,
+        body: JSONText,
+        vector: VersionVector? = nil
+    ) {
         (self.id, self.parent, self.flags, self.body) = (id, parent, flags, body)
+        self.vector = vector
     }
 
     /// Adds the edit on top of the current revision, or as the first one.
@@ -35,6 +44,7 @@ package struct RevisionEdit: Sendable {
 
     private func add(to tree: inout RevisionTree, by policy: TreePolicy) {
         tree.nodes[id] = RevisionTree.Node(id: id, parent: parent, flags: flags, body: body)
+        if let vector { tree.addVector(vector, of: id) }
         policy.prune(&tree)
     }
 }

@@ -62,6 +62,7 @@ extension RevisionTree {
             }
         }
         remotes = remotes.filter { contains($0.value) }
+        forgetVectors()
         completeCopies()
         return removed
     }

@@ -16,6 +16,7 @@ extension RevisionTree {
 
     /// Adds the knowledge of another database. Commutative, associative and idempotent, except for pruning.
     package mutating func merge(_ other: TreeKnowledge, by policy: TreePolicy) throws(InsertRefusal) {
+        guard other.vectors.values.allSatisfy(\.hasValidTimes) else { throw .badHistory }
         noteLeaves(other, policy)
         let recalled = forgotten(among: other.nodes)
         if nodes.isEmpty { nodes.reserveCapacity(other.nodes.count) }
@@ -30,6 +31,7 @@ extension RevisionTree {
         for (id, isLeaf) in recalled { try recall(id, isLeaf: isLeaf, &steps) }
         closed.formUnion(other.closed)
         if !copies.isEmpty || !other.copies.isEmpty { addCopies(other.copies) }
+        for (id, vector) in other.vectors { addVector(vector, of: id) }
     }
 
     /// Adds the knowledge of a peer that has another current revision.

@@ -9,6 +9,7 @@ import LoveseatAssertions
 /// - A closed revision was given up by a peer that knew it.
 /// - A copy is a revision that a database made for a hub: the content of one line on top of another. It has no author, so it represents its
 ///   original, and supersedes nothing.
+/// - A version vector names a revision for peers that have versions, and says which versions its content includes.
 package struct RevisionTree: Hashable, Sendable {
     /// A revision and its attributes.
     package struct Flags: OptionSet, Hashable, Sendable {
@@ -69,6 +70,8 @@ package struct RevisionTree: Hashable, Sendable {
         case hub
         /// A foreign peer that pushes to this database, for which this one is a hub.
         case client
+        /// A peer that names revisions by versions and keeps one state of a document (docs/decisions/0015). It is sent neither trees nor copies.
+        case versions
     }
 
     /// The default number of revisions that are kept of a line.
@@ -85,6 +88,8 @@ package struct RevisionTree: Hashable, Sendable {
     package internal(set) var copies: [RevisionID: RevisionID] = [:]
     /// The revision last known to be the current one at each remote database.
     package internal(set) var remotes: [Remote: RevisionID] = [:]
+    /// The version vectors of the revisions that have one. All others have an implicit vector (docs/decisions/0015).
+    package internal(set) var vectors: [RevisionID: VersionVector] = [:]
 
     /// Revisions that pruning put aside, for the caller to keep elsewhere. Not stored.
     var aside = Passing<[AsideRevision]>([])

@@ -50,7 +50,7 @@ package enum RevisionTreeDecoder {
             guard let id = input.popRevision() else { return nil }
             tree.closed.insert(id)
         }
-        if version == RevisionTreeEncoder.versionWithCopies {
+        if version >= RevisionTreeEncoder.versionWithCopies {
             guard let count = input.popCompact(), count <= nodes.count else { return nil }
             var copies: [RevisionID] = []
             for _ in 0..<count {
@@ -72,7 +72,30 @@ package enum RevisionTreeDecoder {
             else { return nil }
             tree.nodes[nodes[position].id]?.forgotten = fingerprints
         }
+        if version == RevisionTreeEncoder.versionWithVectors {
+            guard let vectors = vectors(&input, nodes) else { return nil }
+            tree.vectors = vectors
+        }
         return tree
+    }
+
+    /// Reads the version vectors of nodes, in ascending order of the nodes' positions.
+    private static func vectors(_ input: inout ArraySlice<UInt8>, _ nodes: [RevisionTree.Node])
+        -> [RevisionID: VersionVector]?
+    {
+        guard let count = input.popCompact(), 1...nodes.count ~= count else { return nil }
+        var vectors: [RevisionID: VersionVector] = [:]
+        var last = -1
+        for _ in 0..<count {
+            guard let position = input.popCompact(), position > last, position < nodes.count,
+                let length = input.popCompact(), length <= input.count,
+                let vector = try? VersionVector(encoded: input.prefix(length)), !vector.isEmpty
+            else { return nil }
+            input = input.dropFirst(length)
+            vectors[nodes[position].id] = vector
+            last = position
+        }
+        return vectors
     }
 
     /// Turns the copies that an older version recognised into edits, with their originals. Revisions that become candidates only by that

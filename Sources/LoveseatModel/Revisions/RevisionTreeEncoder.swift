@@ -1,10 +1,11 @@
 /// Writes the bytes that the database keeps of a tree, beside the current revision's own row (docs/schema.md).
 ///
-/// A version byte: 4 if there are copies, otherwise 3 if there are fingerprints, otherwise 2; the number of nodes; each node as flags,
-/// parent (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes, then pairs of a remote's number and a
-/// node's position; the number of closed revisions, then their IDs; the number of copies, then the position of each (in versions 2 and 3 it
-/// is 0). From version 3 on follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of
-/// its fingerprints, and their bytes, the lowest first.
+/// A version byte: 5 if there are version vectors, otherwise 4 if there are copies, otherwise 3 if there are fingerprints, otherwise 2; the
+/// number of nodes; each node as flags, parent (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes, then
+/// pairs of a remote's number and a node's position; the number of closed revisions, then their IDs; the number of copies, then the position
+/// of each (in versions 2 and 3 it is 0). From version 3 on follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of
+/// its fingerprints, and their bytes, the lowest first. In version 5 follow the number of nodes with a vector, then each one's position, in
+/// ascending order, the length of its vector's binary form, and that form.
 ///
 /// Loveseat 0.2.0 recognised copies by their content, and wrote them into versions 2 and 3: each one's ID, the number of its sources, and
 /// the two IDs of each. They are edits now.
@@ -15,7 +16,8 @@ package enum RevisionTreeEncoder {
     static let version: UInt8 = 2
     private static let versionWithFingerprints: UInt8 = 3
     static let versionWithCopies: UInt8 = 4
-    static let versions = version...versionWithCopies
+    static let versionWithVectors: UInt8 = 5
+    static let versions = version...versionWithVectors
 
     /// The stored form; nil for the common document of one revision that no remote is known to have.
     package static func encode(_ tree: RevisionTree) -> [UInt8]? {
@@ -24,7 +26,9 @@ package enum RevisionTreeEncoder {
 
     /// The stored form, if the current revision is known.
     package static func encode(_ tree: RevisionTree, current: RevisionTree.Node) -> [UInt8]? {
-        guard tree.nodes.count > 1 || !tree.remotes.isEmpty || !tree.isLine else { return nil }
+        guard tree.nodes.count > 1 || !tree.remotes.isEmpty || !tree.vectors.isEmpty || !tree.isLine else {
+            return nil
+        }
         let ordered = [current] + tree.nodes.values.filter { $0.id != current.id }.sorted { $0.id > $1.id }
         var positions: [RevisionID: Int] = [:]
         if !tree.remotes.isEmpty || tree.nodes.values.contains(where: { $0.parent != nil }) {
@@ -32,9 +36,7 @@ package enum RevisionTreeEncoder {
             for (index, node) in ordered.enumerated() { positions[node.id] = index }
         }
         let forgetful = ordered.indices.filter { !ordered[$0].forgotten.isEmpty }
-        let version =
-            !tree.copies.isEmpty
-            ? Self.versionWithCopies : forgetful.isEmpty ? Self.version : Self.versionWithFingerprints
+        let version = version(of: tree, hasFingerprints: !forgetful.isEmpty)
         var bytes: [UInt8] = [version]
         bytes.reserveCapacity(ordered.dropFirst().reduce(100) { $0 + 32 + ($1.body?.bytes.count ?? 0) })
         bytes.appendCompact(ordered.count)
@@ -71,7 +73,14 @@ package enum RevisionTreeEncoder {
                 }
             }
         }
+        if version == versionWithVectors { bytes.append(tree.vectors, of: ordered) }
         return bytes
+    }
+
+    private static func version(of tree: RevisionTree, hasFingerprints: Bool) -> UInt8 {
+        if !tree.vectors.isEmpty { return versionWithVectors }
+        if !tree.copies.isEmpty { return versionWithCopies }
+        return hasFingerprints ? versionWithFingerprints : version
     }
 
     /// Returns the stored form of a tree with one more remote that has the current revision, without decoding the tree.
@@ -112,6 +121,16 @@ extension [UInt8] {
             rest >>= 7
         }
         append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    fileprivate mutating func append(_ vectors: [RevisionID: VersionVector], of nodes: [RevisionTree.Node]) {
+        appendCompact(vectors.count)
+        for (position, node) in nodes.enumerated() {
+            guard let vector = vectors[node.id]?.encoded() else { continue }
+            appendCompact(position)
+            appendCompact(vector.count)
+            self += vector
+        }
     }
 
     fileprivate mutating func append(_ id: RevisionID) {

@@ -6,6 +6,8 @@ package struct TreeKnowledge: Hashable, Sendable {
     package var nodes: [RevisionTree.Node] = []
     package var closed: Set<RevisionID> = []
     package var copies: Set<RevisionID> = []
+    /// The version vectors of the revisions that have one.
+    package var vectors: [RevisionID: VersionVector] = [:]
 
     package init() {}
 
@@ -15,6 +17,7 @@ package struct TreeKnowledge: Hashable, Sendable {
         closed = tree.closed
         if tree.copies.isEmpty, !tree.nodes.values.contains(where: { $0.flags.contains(.pending) }) {
             // All of it, and each revision is its own original.
+            vectors = tree.vectors
             let (superseded, current) = (tree.superseded, rule.current(among: candidates)?.id)
             nodes = tree.nodes.values.map { node in
                 guard node.body != nil, superseded.contains(node.id) || tree.closed.contains(node.id),
@@ -43,6 +46,7 @@ package struct TreeKnowledge: Hashable, Sendable {
                 nodes.append(node)
             }
         }
+        if !tree.vectors.isEmpty { vectors = tree.vectors.filter { seen.contains($0.key) } }
     }
 
     /// The text that two databases compare, by its digest, to see whether both know the same (docs/extensions.md): the

@@ -22,6 +22,7 @@ extension TreePolicy {
         if !tree.remotes.isEmpty { tree.remotes = tree.remotes.filter { tree.contains($0.value) } }
         var isLine = tree.isLine
         if !isLine {
+            tree.closeOutdated()
             tree.completeCopies()
             gatherBodies(of: &tree, tree.candidates)
             boundCandidates(of: &tree)
@@ -32,6 +33,7 @@ extension TreePolicy {
             pruneLines(of: &tree, isLine: isLine)
         }
         tree.formerLeaves.value = []
+        tree.forgetVectors()
         // The rest of a pruned line is still a line.
         pruneBodies(of: &tree, isLine: isLine || tree.isLine)
     }

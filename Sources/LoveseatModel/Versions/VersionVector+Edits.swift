@@ -93,7 +93,7 @@ extension VersionVector {
         return Version(unchecked: time, author)
     }
 
-    private static func latestTimes(_ first: VersionVector, _ second: VersionVector) -> [SourceID: UInt64] {
+    static func latestTimes(_ first: VersionVector, _ second: VersionVector) -> [SourceID: UInt64] {
         var latest: [SourceID: UInt64] = [:]
         latest.reserveCapacity(first.versions.count + second.versions.count)
         for version in first.versions + second.versions {
@@ -102,12 +102,12 @@ extension VersionVector {
         return latest
     }
 
-    private static func versions(_ times: [SourceID: UInt64]) -> [Version] {
+    static func versions(_ times: [SourceID: UInt64]) -> [Version] {
         times.map { Version(unchecked: $0.value, $0.key) }
     }
 
     /// The vector without its oldest versions beyond the maximum, so that every reader accepts it. It keeps the state that was replaced.
-    private func limited(keeping replaced: Version? = nil) -> VersionVector {
+    func limited(keeping replaced: Version? = nil) -> VersionVector {
         var excess = versions.count - Self.maximumCount
         if excess <= 0 { return self }
         let kept = previous.reversed().filter { version in

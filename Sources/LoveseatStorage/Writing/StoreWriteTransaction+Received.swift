@@ -170,7 +170,7 @@ extension StoreWriteTransaction {
             tree = before
             tree.follow(remote, to: revision)
         case .loveseat: break
-        case .client, nil: tree.recordMark(of: remote, at: revision)
+        case .client, .versions, nil: tree.recordMark(of: remote, at: revision)
         }
         treePolicy.prune(&tree)
         try documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
