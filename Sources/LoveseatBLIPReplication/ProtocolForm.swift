@@ -18,6 +18,8 @@ struct ProtocolForm: Sendable {
     let extensions: String?
     private let isActive: Bool
     var addressing = Addressing.unknown
+    /// How messages name revisions.
+    let names = RevisionNaming.trees
     /// The peer speaks the older form of the protocol.
     var isMobile2 = false
     /// The peer's protocol extensions.
@@ -74,6 +76,7 @@ extension PullSetup {
         isFiltered = plan.collections[collection].filtersPull
         takesDeltas = plan.usesDeltas
         removesByBody = form.isMobile2
+        names = form.names
     }
 
     /// The setup of a side to which the peer pushes.
@@ -88,6 +91,7 @@ extension PullSetup {
         isFiltered = plan.filtersIncoming
         restrictsAccess = plan.restrictsAccess
         extensions = form.extensions
+        names = form.names
     }
 }
 
@@ -112,6 +116,7 @@ extension PushSetup {
             mode: .proposing(pulls: plan.pulls),
             isContinuous: plan.isContinuous,
             sendsDeltas: plan.usesDeltas,
+            names: form.names,
             tuning: tuning
         )
     }
@@ -130,6 +135,7 @@ extension PushSetup {
             mode: .announcing(subscription),
             isContinuous: subscription.isContinuous,
             sendsDeltas: sendsDeltas,
+            names: form.names,
             tuning: tuning
         )
     }

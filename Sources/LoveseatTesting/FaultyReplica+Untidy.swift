@@ -20,8 +20,9 @@ extension FaultyReplica {
     }
 
     /// Whether another collection of the database has a revision of the same name.
-    func isInOtherCollection(_ id: String, _ revision: RevisionID) -> Bool {
-        owner.collections.indices.contains { other in
+    func isInOtherCollection(_ id: String, _ revision: RevisionName) -> Bool {
+        guard let revision = revision.treeID else { return false }
+        return owner.collections.indices.contains { other in
             other != collection && owner.tree(id, in: other)?.contains(revision) == true
         }
     }
@@ -32,7 +33,7 @@ extension FaultyReplica {
         return revisions.map { revision in
             guard revision.body.bytes.count > 500_000,
                 let current = owner.tree(revision.documentID, in: collection)?.current?.id,
-                !revision.history.contains(current)
+                !revision.line.contains(current)
             else { return revision }
             return change(revision, body: Self.flipped(revision.body))
         }

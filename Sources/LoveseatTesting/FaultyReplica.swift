@@ -47,7 +47,7 @@ final class FaultyReplica: ReplicaLayer {
         func store(_ changed: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
             try inner.insert(changed)
         }
-        let hasHistory = revisions.contains { $0.history.count > 1 }
+        let hasHistory = revisions.contains { $0.line.count > 1 }
         if errs(.dropReceivedDocument, .acknowledgeEarly) {
             _ = try store(Array(revisions.dropFirst()))
             return revisions.map { _ in .inserted }
@@ -61,7 +61,7 @@ final class FaultyReplica: ReplicaLayer {
         } else if revisions.contains(where: { !$0.isDeleted }), errs(.inventTombstone) {
             return try store(revisions.map { change($0, isDeleted: true) })
         } else if hasHistory, errs(.loseHistory) {
-            return try store(revisions.map { change($0, history: [$0.history[0]]) })
+            return try store(revisions.map { change($0, history: Array($0.line.prefix(1))) })
         } else if errs(.misnameDocument) {
             return try store(revisions.map { change($0, id: $0.documentID + "x") })
         } else if errs(.inventDocument) {
@@ -69,17 +69,16 @@ final class FaultyReplica: ReplicaLayer {
         } else if errs(.renameRevision) {
             return try store(
                 revisions.map { revision in
-                    let renamed = RevisionID(
-                        generation: revision.history[0].generation,
-                        digest: [0xAB, 0xCD]
-                    )
-                    return change(revision, history: [renamed] + revision.history.dropFirst())
+                    let renamed = revision.line.prefix(1).map {
+                        RevisionID(generation: $0.generation, digest: [0xAB, 0xCD])
+                    }
+                    return change(revision, history: renamed + revision.line.dropFirst())
                 }
             )
         } else if hasHistory, errs(.swapWinner) {
             return try store(
                 revisions.map {
-                    change($0, history: $0.history.count > 1 ? Array($0.history.dropFirst()) : $0.history)
+                    change($0, history: $0.line.count > 1 ? Array($0.line.dropFirst()) : $0.line)
                 }
             )
         }
@@ -176,7 +175,7 @@ final class FaultyReplica: ReplicaLayer {
         }
     }
 
-    func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {
+    func body(of revision: RevisionName, _ id: String) throws(LoveseatError) -> JSONText? {
         let body = try inner.body(of: revision, id)
         return errs(.corruptDelta) ? body.map(Self.flipped) : body
     }
@@ -200,7 +199,7 @@ final class FaultyReplica: ReplicaLayer {
     ) -> IncomingRevision {
         var changed = IncomingRevision(
             documentID: id ?? revision.documentID,
-            history: history ?? revision.history,
+            history: history.map { .line($0) } ?? revision.history,
             isDeleted: isDeleted ?? revision.isDeleted,
             body: body ?? revision.body,
             sender: revision.sender

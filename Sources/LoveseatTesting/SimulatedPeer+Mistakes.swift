@@ -48,7 +48,7 @@ extension SimulatedPeer {
     ) throws(LoveseatError) {
         // Most revisions are not edits on a hub's line.
         guard revision.sender == .hub, !revision.isDeleted, let before, let body = before.body,
-            !before.isDeleted, revision.history.dropFirst().contains(before.id)
+            !before.isDeleted, revision.line.dropFirst().contains(before.id)
         else { return }
         do { _ = try edit(revision.documentID, in: collection, body.canonical) } catch {
             throw LoveseatError(storage: error)
@@ -60,7 +60,7 @@ extension SimulatedPeer {
         // Most deletions are of the document that is here, or there is none.
         guard revision.isDeleted, let tree = tree(revision.documentID, in: collection),
             tree.current?.isDeleted == false,
-            tree.candidates.contains(where: { $0.node.id == revision.history.first })
+            tree.candidates.contains(where: { $0.node.id == revision.line.first })
         else { return }
         do { _ = try edit(revision.documentID, in: collection, .emptyObject, isDeleted: true) } catch {
             throw LoveseatError(storage: error)

@@ -206,7 +206,7 @@ import Testing
         let request = RevisionRequest(
             documentID: "d",
             revision: ours,
-            known: [theirs],
+            known: [.revision(theirs)],
             maxHistory: 20,
             wantsDelta: false,
             peer: .hub

@@ -28,7 +28,7 @@ final class RecordedInbox: RecordedCheckpoints, ReplicaInbox {
     func refusal(of candidate: FilterCandidate) -> LoveseatError? { nil }
     func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError? { nil }
     func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] { [] }
-    func body(of revision: RevisionID, _ documentID: String) throws(LoveseatError) -> JSONText? { nil }
+    func body(of revision: RevisionName, _ documentID: String) throws(LoveseatError) -> JSONText? { nil }
 }
 
 /// A database of a pull, in memory.

@@ -81,7 +81,7 @@ struct ReplicationValueTests {
             var change = AnnouncedChange(
                 sequence: RemoteSequence(1),
                 documentID: "d",
-                revision: RevisionID(generation: 1, digest: [1]),
+                revision: .revision(RevisionID(generation: 1, digest: [1])),
                 flags: .init(rawValue: flags)
             )
             change.isNews = isNews

@@ -174,7 +174,7 @@ struct BlobAccessTests {
             let access = PeerAccess(peer: PeerIdentity(username: user), policy: policy)
             let replicas = DatabaseReplicas(store: ours.store, access: access, nowMilliseconds: { 0 })
             _ = try replicas.bind([.default], checkpoints: [""])
-            #expect((try replicas.replica(of: 0).body(of: base, "d") != nil) == isShown)
+            #expect((try replicas.replica(of: 0).body(of: .revision(base), "d") != nil) == isShown)
         }
     }
 }

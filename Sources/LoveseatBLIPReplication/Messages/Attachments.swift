@@ -180,8 +180,8 @@ enum Attachments {
 
     // MARK: Sent bodies
 
-    /// The body with a table, for peers that do not look for blobs in it.
-    static func adding(to body: JSONText, generation: UInt32) -> JSONText {
+    /// The body with a table, for peers that do not look for blobs in it. `generation`: of the revision; nil for one that has a version.
+    static func adding(to body: JSONText, generation: UInt32?) -> JSONText {
         let root = JSONElement(body)
         var entries: [[UInt8]] = []
         forEachBlob(root, path: "blob_") { path, blob in
@@ -193,7 +193,7 @@ enum Attachments {
                 members.append(key.bytes + [UInt8(ascii: ":")] + value.bytes)
             }
             members.append(Array(#""stub":true"#.utf8))
-            members.append(Array("\"revpos\":\(generation)".utf8))
+            if let generation { members.append(Array("\"revpos\":\(generation)".utf8)) }
             let key = JSONText(canonical: .string(path)).bytes
             entries.append(key + [UInt8(ascii: ":")] + object(members))
         }

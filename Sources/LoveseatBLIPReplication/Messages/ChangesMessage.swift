@@ -8,40 +8,45 @@ extension AnnouncedChange {
         self.init(
             sequence: RemoteSequence(change.sequence),
             documentID: change.documentID,
-            revision: change.revision,
+            revision: change.name,
             flags: change.takesAway ? .accessLost : change.isDeleted ? .deleted : [],
             bodySize: change.takesAway ? 0 : max(1, change.bodySize)
         )
+        vector = change.state?.announcedVector
         knowledge = change.knowledge
     }
 
     /// Reads an entry. One that names no valid document or revision has a ``defect``.
     ///
     /// - Throws: ``ReplyError`` for JSON that is not an entry at all.
-    init(_ entry: JSONElement) throws(ReplyError) {
+    init(_ entry: JSONElement, _ names: RevisionNaming) throws(ReplyError) {
         guard let sequence = entry[0], let id = entry[1]?.string, let text = entry[2]?.string else {
             throw ReplyError("BLIP", 400, "invalid entry of changes")
         }
-        let revision = RevisionID(received: text)
+        let state = names.announced(text)
         // Older peers write a boolean.
         let flags = entry[3].map { $0.int ?? ($0.bool == true ? 1 : 0) } ?? 0
         self.init(
             sequence: RemoteSequence(sequence),
             documentID: id,
-            revision: revision ?? RevisionID(generation: 1, digest: []),
+            revision: state?.name ?? .unknown,
             flags: Flags(rawValue: flags),
             bodySize: min(max(0, entry[4]?.int ?? 0), ReplicationTuning.largestBodyAnnounced)
         )
+        vector = state?.vector
         if !DocumentID.isValidOnWire(id) {
             defect = "its ID is not valid"
-        } else if revision == nil {
+        } else if state == nil {
             defect = "its revision ID is not valid"
         }
     }
 
+    /// The revision as a list names it: the whole vector if there is one.
+    var revisionText: String { vector?.text ?? revision.text }
+
     var json: JSONValue {
         var items: [JSONValue] = [
-            sequence.json, .string(documentID), .string(revision.text), JSONValue(flags.rawValue),
+            sequence.json, .string(documentID), .string(revisionText), JSONValue(flags.rawValue),
         ]
         if bodySize > 0 { items.append(JSONValue(bodySize)) }
         return .array(items)
@@ -60,9 +65,9 @@ struct ChangesMessage: Hashable {
     }
 
     /// - Throws: ``ReplyError`` for a body that is not a list of changes.
-    init(_ message: Message) throws(ReplyError) {
+    init(_ message: Message, _ names: RevisionNaming) throws(ReplyError) {
         changes = try JSONElement.list(message.body).map { (entry) throws(ReplyError) in
-            try AnnouncedChange(entry)
+            try AnnouncedChange(entry, names)
         }
         for (index, digest) in message.knowledge(of: changes.count) { changes[index].knowledge = digest }
     }
@@ -80,16 +85,16 @@ struct ChangesMessage: Hashable {
     enum Decision: ListDecision {
         case notWanted
         /// With the revisions that are there and may be ancestors.
-        case wanted(known: [RevisionID])
+        case wanted(known: [RevisionName])
         case refused(Int)
 
-        init(_ answer: JSONElement?) {
+        init(_ answer: JSONElement?, _ names: RevisionNaming) {
             guard let answer else {
                 self = .notWanted
                 return
             }
             if answer.kind == .array {
-                self = .wanted(known: answer.items.compactMap { $0.string.flatMap { RevisionID($0) } })
+                self = .wanted(known: answer.items.compactMap { $0.string.flatMap(names.known) })
             } else {
                 self = answer.status == 0 ? .notWanted : .refused(answer.status)
             }
@@ -168,13 +173,5 @@ extension Message {
             noReply: list.isEmpty
         )
         isCompressed = !list.isEmpty
-    }
-}
-
-extension RevisionID {
-    /// Reads a revision ID that a peer made up; nil if it is not valid, or its generation is too high to go on from.
-    init?(received text: some StringProtocol) {
-        self.init(text)
-        guard generation <= ReplicationTuning.highestGenerationReceived else { return nil }
     }
 }

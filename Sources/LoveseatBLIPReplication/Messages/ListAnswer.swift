@@ -4,7 +4,7 @@ import LoveseatModel
 /// The answer to an entry of a list.
 protocol ListDecision: Hashable {
     /// Reads an item of an answer; nil for one that was left out.
-    init(_ answer: JSONElement?)
+    init(_ answer: JSONElement?, _ names: RevisionNaming)
 
     var json: JSONValue { get }
 }
@@ -17,11 +17,12 @@ struct ListAnswer<Decision: ListDecision>: Hashable {
     init(_ items: [Decision], from receiver: Receiver) { (self.items, self.receiver) = (items, receiver) }
 
     /// `count`: how many entries the list had.
-    init(_ message: Message, count: Int) throws(ReplyError) {
+    init(_ message: Message, count: Int, _ names: RevisionNaming) throws(ReplyError) {
         receiver = Receiver(message)
         let answers = message.body.isEmpty ? [] : try JSONElement.list(message.body)
         guard answers.count <= count else { throw ReplyError("BLIP", 400, "more answers than changes") }
-        items = answers.map { Decision($0) } + Array(repeating: Decision(nil), count: count - answers.count)
+        let missing = Array(repeating: Decision(nil, names), count: count - answers.count)
+        items = answers.map { Decision($0, names) } + missing
     }
 
     /// The answer without the zeros at its end.

@@ -8,7 +8,7 @@ struct NoRevisionMessage: Hashable {
     let documentID: String
     let sequence: RemoteSequence?
     /// Nil where the peer does not say.
-    var revision: RevisionID?
+    var revision: RevisionName?
     /// As in HTTP; 0 if the peer does not say.
     let status: Int
     let reason: String
@@ -16,18 +16,18 @@ struct NoRevisionMessage: Hashable {
     init(_ change: LocalChange, status: Int, reason: String, collection: Int?) {
         documentID = change.documentID
         sequence = RemoteSequence(change.sequence)
-        revision = change.revision
+        revision = change.name
         (self.status, self.reason, self.collection) = (status, reason, collection)
     }
 
     /// Nil for a message that names no document.
-    init?(_ message: Message) {
+    init?(_ message: Message, _ names: RevisionNaming) {
         guard let id = message.properties["id"] else { return nil }
         documentID = id
         sequence = (message.properties["sequence"] ?? message.properties["seq"]).flatMap {
             RemoteSequence(json: $0)
         }
-        revision = message.properties["rev"].flatMap { RevisionID(received: $0) }
+        revision = message.properties["rev"].flatMap(names.received)
         status = message.properties.int("error") ?? 0
         reason = message.properties["reason"] ?? "error \(status)"
     }

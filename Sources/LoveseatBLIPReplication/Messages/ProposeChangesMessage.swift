@@ -7,33 +7,36 @@ extension ProposedChange {
     init(_ change: LocalChange) {
         self.init(
             documentID: change.documentID,
-            revision: change.revision,
+            revision: change.name,
             serverRevision: change.remoteAncestor,
             bodySize: max(1, change.bodySize)
         )
+        vector = change.state?.announcedVector
         knowledge = change.knowledge
     }
 
     /// - Throws: ``ReplyError`` for JSON that is not an entry, or names no valid document or revision.
-    init(_ entry: JSONElement) throws(ReplyError) {
+    init(_ entry: JSONElement, _ names: RevisionNaming) throws(ReplyError) {
         guard let id = entry[0]?.string, DocumentID.isValidOnWire(id),
-            let revision = entry[1]?.string.flatMap({ RevisionID(received: $0) })
+            let state = entry[1]?.string.flatMap(names.announced)
         else { throw ReplyError("BLIP", 400, "invalid entry of proposeChanges") }
         let server = entry[2]?.string ?? ""
-        guard server.isEmpty || RevisionID(server) != nil else {
+        let serverRevision = names.known(server)
+        guard server.isEmpty || serverRevision != nil else {
             throw ReplyError("BLIP", 400, "invalid server revision in proposeChanges")
         }
         self.init(
             documentID: id,
-            revision: revision,
-            serverRevision: RevisionID(server),
+            revision: state.name,
+            serverRevision: serverRevision,
             bodySize: min(max(0, entry[3]?.int ?? 0), ReplicationTuning.largestBodyAnnounced)
         )
+        vector = state.vector
     }
 
     var json: JSONValue {
         .array([
-            .string(documentID), .string(revision.text), .string(serverRevision?.text ?? ""),
+            .string(documentID), .string(vector?.text ?? revision.text), .string(serverRevision?.text ?? ""),
             JSONValue(bodySize),
         ])
     }
@@ -53,9 +56,9 @@ struct ProposeChangesMessage: Hashable {
     }
 
     /// - Throws: ``ReplyError`` for a body that is not a list of proposals.
-    init(_ message: Message) throws(ReplyError) {
+    init(_ message: Message, _ names: RevisionNaming) throws(ReplyError) {
         proposals = try JSONElement.list(message.body).map { (entry) throws(ReplyError) in
-            try ProposedChange(entry)
+            try ProposedChange(entry, names)
         }
         for (index, digest) in message.knowledge(of: proposals.count) { proposals[index].knowledge = digest }
         namesRevision = message.properties.bool("conflictIncludesRev")
@@ -79,7 +82,7 @@ struct ProposeChangesMessage: Hashable {
         case conflict(HubState)
         case refused(Int)
 
-        init(_ answer: JSONElement?) {
+        init(_ answer: JSONElement?, _ names: RevisionNaming) {
             let status = answer?.kind == .object ? answer?["status"]?.status ?? 0 : answer?.status ?? 0
             switch status {
             case 0: self = .wanted
@@ -89,7 +92,7 @@ struct ProposeChangesMessage: Hashable {
                     self = .conflict(.unknown)
                     return
                 }
-                self = .conflict(text.isEmpty ? .hasNone : RevisionID(text).map { .has($0) } ?? .unknown)
+                self = .conflict(text.isEmpty ? .hasNone : names.state(text).map { .has($0) } ?? .unknown)
             default: self = .refused(status)
             }
         }
@@ -100,7 +103,7 @@ struct ProposeChangesMessage: Hashable {
             case .alreadyThere: 304
             case .conflict(.unknown): 409
             case .conflict(.hasNone): ["status": 409, "rev": ""]
-            case .conflict(.has(let revision)): ["status": 409, "rev": .string(revision.text)]
+            case .conflict(.has(let state)): ["status": 409, "rev": .string(state.currentText)]
             case .refused(let status): JSONValue(status)
             }
         }

@@ -8,52 +8,44 @@ package struct RevisionMessage: Sendable {
     let sequence: RemoteSequence?
     let isDeleted: Bool
     /// The revision that the body is a delta to; nil for a whole body.
-    let deltaSource: RevisionID?
+    let deltaSource: RevisionName?
     /// A newer revision comes in place of the announced one, perhaps with another sequence.
     let isReplacement: Bool
     private let properties: MessageProperties
-    /// The revisions of a received message, or the error in them; nil for a message to be sent.
-    private let received: Result<[RevisionID], ReplyError>?
+    /// The descent of a received revision, or the error in it; nil for a message to be sent.
+    private let received: Result<IncomingRevision.History, ReplyError>?
     /// The document or a delta, and the tree if there is one.
     private let body: [UInt8]
 
     // MARK: Received
 
-    init(_ message: Message) {
+    init(_ message: Message, _ names: RevisionNaming) {
         (properties, body) = (message.properties, message.body)
         documentID = properties["id"] ?? ""
         sequence = properties["sequence"].flatMap { RemoteSequence(json: $0) }
         let deleted = properties["deleted"] ?? "0"
         isDeleted = deleted != "0" && deleted.lowercased() != "false"
-        deltaSource = properties["deltaSrc"].flatMap { RevisionID(received: $0) }
+        deltaSource = properties["deltaSrc"].flatMap(names.base)
         isReplacement = properties["replacedRev"] != nil
-        received = Self.revisions(properties)
+        received = names.history(properties["rev"], properties["history"])
     }
 
-    private var revisions: Result<[RevisionID], ReplyError> { received ?? Self.revisions(properties) }
+    /// The revision with its descent; an empty line for a message that does not pass its check.
+    var history: IncomingRevision.History { (try? received?.get()) ?? .line([]) }
 
-    /// Newest first, the revision itself included; empty for a message that does not pass its check.
-    var history: [RevisionID] { (try? revisions.get()) ?? [] }
+    /// The name of the revision; nil if it is not valid.
+    var name: RevisionName? {
+        switch history {
+        case .line(let line): line.first.map { .revision($0) }
+        case .state(let state): state.name
+        }
+    }
 
-    /// The revision itself; nil if it is not valid.
-    var revisionID: RevisionID? { history.first }
+    /// The generation of a revision of a tree; nil for a version.
+    var generation: UInt32? { name?.treeID?.generation }
 
     /// The first revision of the line, where the history does not reach it.
     var origin: RevisionID? { properties[ProtocolExtensions.origin].flatMap { RevisionID(received: $0) } }
-
-    private static func revisions(_ properties: MessageProperties) -> Result<[RevisionID], ReplyError> {
-        guard let revision = properties["rev"].flatMap({ RevisionID(received: $0) }) else {
-            return .failure(ReplyError("HTTP", 400, "received invalid version ID"))
-        }
-        var revisions = [revision]
-        for part in (properties["history"] ?? "").split(separator: ",") {
-            guard let ancestor = RevisionID(received: part.drop { $0 == " " }) else {
-                return .failure(ReplyError("LiteCore", 4, "received invalid history"))
-            }
-            revisions.append(ancestor)
-        }
-        return .success(revisions)
-    }
 
     /// Throws if the message is not valid (replication.md §9.4, steps 1 to 4).
     func check(needsSequence: Bool) throws(ReplyError) {
@@ -63,7 +55,7 @@ package struct RevisionMessage: Sendable {
         guard DocumentID.isValidOnWire(documentID) else {
             throw ReplyError("HTTP", 400, "received invalid docID '\(documentID)'")
         }
-        _ = try revisions.get()
+        _ = try received?.get()
         guard sequence != nil || !needsSequence else {
             throw ReplyError("HTTP", 400, "received 'rev' message with missing 'sequence'")
         }
@@ -101,20 +93,22 @@ package struct RevisionMessage: Sendable {
         var properties = Message(.revision, collection: collection).properties
         properties.reserveCapacity(10)
         properties["id"] = change.documentID
-        properties["rev"] = content.revision.text
+        properties["rev"] = content.name.text
         isReplacement = content.revision != change.revision && !isProposal
-        if isReplacement { properties["replacedRev"] = change.revision.text }
+        if isReplacement { properties["replacedRev"] = AnnouncedChange(change).revisionText }
         sequence = RemoteSequence(change.sequence)
         properties["sequence"] = sequence?.text
         if isProposal { properties["noconflicts"] = "true" }
         if content.isDeleted { properties["deleted"] = "1" }
-        if !content.history.isEmpty {
+        if let state = content.state {
+            properties["history"] = state.history
+        } else if !content.history.isEmpty {
             properties["history"] = content.history.map(\.text).joined(separator: ",")
         }
         properties[ProtocolExtensions.origin] = content.origin?.text
         var body =
             addsAttachments
-            ? Attachments.adding(to: content.body, generation: content.revision.generation).bytes
+            ? Attachments.adding(to: content.body, generation: content.generation).bytes
             : content.body.bytes
         let delta = content.deltaBase.flatMap { Self.delta($0, body, addsAttachments: addsAttachments) }
         deltaSource = delta == nil ? nil : content.deltaBase?.revision
@@ -149,7 +143,7 @@ package struct RevisionMessage: Sendable {
         // Both in the form that the peer sees.
         let old =
             addsAttachments
-            ? Attachments.adding(to: base.body, generation: base.revision.generation) : base.body
+            ? Attachments.adding(to: base.body, generation: base.revision.treeID?.generation) : base.body
         let delta = JSONDelta.create(
             from: JSONElement(old).value,
             to: JSONElement(JSONText(trusted: body)).value

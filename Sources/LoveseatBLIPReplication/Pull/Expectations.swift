@@ -19,7 +19,7 @@ struct Expectations: Sendable {
         /// Its number in ``RemoteSequences``.
         let number: Int
         let place: Announcement
-        let revision: RevisionID
+        let revision: RevisionName
         /// The announcement may be about an older state, and not about the peer's current one.
         let mayBeOld: Bool
         /// In bytes, as announced; 0 if the peer did not say.

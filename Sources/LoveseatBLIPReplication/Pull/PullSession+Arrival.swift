@@ -7,7 +7,7 @@ import LoveseatReplication
 /// (replication.md §9.4).
 extension PullSession {
     mutating func revision(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
-        let header = RevisionMessage(message)
+        let header = RevisionMessage(message, setup.names)
         let key = expectations.key(of: header)
         var arrival = Arrival(
             header: header,
@@ -38,14 +38,15 @@ extension PullSession {
     /// Answers a revision that was not requested. It is not stored, since it could bypass filters and the decisions about lists. But honest
     /// peers send some revisions twice (gateway.md 54), so this does not end the session.
     private mutating func answerUnrequested(_ arrival: Arrival, _ effects: inout SessionEffects) {
-        guard let revision = arrival.header.revisionID else {
+        guard let revision = arrival.header.name else {
             return impossible("a revision that passed its check has no ID")
         }
-        let change = AnnouncedChange(
+        var change = AnnouncedChange(
             sequence: arrival.header.sequence ?? RemoteSequence(0),
             documentID: arrival.header.documentID,
             revision: revision
         )
+        if case .state(let state) = arrival.header.history { change.vector = state.vector }
         let teller: RevisionTree.PeerKind = peer == .hub ? .client : peer
         let verdicts = effects.ask { try replica.evaluate([change], from: teller) }
         // The database failed, which ends the session.
@@ -69,13 +70,13 @@ extension PullSession {
     /// Whether a revision that is here already came with the same content, as far as that can be told.
     private func hasContentHere(
         _ arrival: Arrival,
-        of revision: RevisionID,
+        of revision: RevisionName,
         _ effects: inout SessionEffects
     ) -> Bool {
         let header = arrival.header
         // A body that cannot be read cannot be compared. It is not stored either.
         guard header.deltaSource == nil, !header.isDeleted, let (bytes, _) = try? header.parts(from: peer),
-            let content = try? ReceivedBody(bytes, generation: revision.generation), !content.isRemoved,
+            let content = try? ReceivedBody(bytes, generation: header.generation), !content.isRemoved,
             !content.contradictsTable
         else { return true }
         let found = effects.ask { try replica.body(of: revision, header.documentID) }
@@ -87,7 +88,7 @@ extension PullSession {
 
     private mutating func expand(
         _ delta: [UInt8],
-        _ base: RevisionID,
+        _ base: RevisionName,
         _ arrival: Arrival,
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
@@ -123,8 +124,7 @@ extension PullSession {
         _ bytes: [UInt8],
         _ effects: inout SessionEffects
     ) throws(ReplyError) {
-        let generation = arrival.header.revisionID?.generation
-        let content = try ReceivedBody(bytes, generation: generation)
+        let content = try ReceivedBody(bytes, generation: arrival.header.generation)
         guard !content.isRemoved else { return remove(arrival, &effects) }
         guard !notes.isRevoked(arrival.header.documentID, isDeleted: arrival.header.isDeleted) else {
             return drop(arrival, &effects)
@@ -156,7 +156,7 @@ extension PullSession {
         guard setup.isFiltered else { return hold(key, &effects) }
         let candidate = FilterCandidate(
             documentID: entry.revision.documentID,
-            revision: entry.revision.history[0],
+            revision: entry.revision.name,
             isDeleted: entry.revision.isDeleted,
             body: entry.revision.body
         )
@@ -221,7 +221,7 @@ extension PullSession {
             LoveseatError(reply: error, "").code,
             "a received revision was refused: \(error.text)"
         )
-        if finishesSequence, arrival.expected != nil, let revision = arrival.header.revisionID {
+        if finishesSequence, arrival.expected != nil, let revision = arrival.header.name {
             noteFailure(arrival.header.documentID, revision, reason, &effects)
         }
         finish(arrival, finishesSequence: finishesSequence, &effects)
@@ -262,7 +262,7 @@ extension PullSession {
         drop(arrival, &effects)
         let removal = AccessRemoval(
             documentID: arrival.header.documentID,
-            revision: arrival.header.revisionID
+            revision: arrival.header.name
         )
         removeAccess([removal], &effects)
     }

@@ -7,7 +7,7 @@ import LoveseatReplication
 extension PullSession {
     mutating func changes(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
-            var changes = try ChangesMessage(message).changes
+            var changes = try ChangesMessage(message, setup.names).changes
             for index in changes.indices where changes[index].flags.contains(.leftChannel) {
                 changes[index].isNews = sequences.isNews(changes[index].sequence)
             }
@@ -30,7 +30,7 @@ extension PullSession {
 
     mutating func proposals(_ message: Message, request: UInt64, _ effects: inout SessionEffects) {
         do throws(ReplyError) {
-            let list = try ProposeChangesMessage(message)
+            let list = try ProposeChangesMessage(message, setup.names)
             add(
                 message,
                 request,

@@ -21,6 +21,8 @@ struct PullSetup {
     var extensions: String?
     /// A body may say that the document was removed, because announcements cannot (replication.md Part B).
     var removesByBody = false
+    /// How messages name revisions.
+    var names = RevisionNaming.trees
 
     init(collection: Int, wireIndex: Int?, isActive: Bool, tuning: ReplicationTuning) {
         (self.collection, self.wireIndex) = (collection, wireIndex)
@@ -30,7 +32,7 @@ struct PullSetup {
     /// This side's own description, in its answers.
     var receiver: Receiver {
         var receiver = Receiver()
-        receiver.maxHistory = tuning.maxHistory
+        receiver.maxHistory = names == .trees ? tuning.maxHistory : nil
         receiver.findsBlobs = true
         receiver.takesDeltas = takesDeltas
         return receiver
@@ -113,7 +115,7 @@ struct PullSession {
 
     /// Handles the peer's message that it cannot send an expected revision (replication.md §9.3).
     mutating func noRevision(_ message: Message, _ effects: inout SessionEffects) {
-        guard let message = NoRevisionMessage(message) else { return failUnnamed("norev") }
+        guard let message = NoRevisionMessage(message, setup.names) else { return failUnnamed("norev") }
         let id = message.documentID
         expectations.agreed.remove(id)
         defer { forgetIfDone(id) }
@@ -222,7 +224,7 @@ struct PullSession {
         switch result {
         case .inserted, .alreadyHere, .conflict:
             if !setup.isActive {
-                forPush.echoes.remember(id, entry.revision.history[0], limit: setup.tuning.echoes)
+                forPush.echoes.remember(id, entry.revision.name, limit: setup.tuning.echoes)
             }
             forPush.moved.append(result == .conflict ? .inConflict(id) : .stored(id))
             let answer = RevisionMessage.Answer.taken(isNew: result != .alreadyHere)
@@ -253,7 +255,7 @@ struct PullSession {
             return impossible("a revision is answered that is not here")
         }
         if let error, finishesSequence {
-            noteFailure(entry.revision.documentID, entry.revision.history[0], error, &effects)
+            noteFailure(entry.revision.documentID, entry.revision.name, error, &effects)
         }
         forgetIfDone(entry.revision.documentID)
         if !entry.held.isEmpty { replica.releaseBlobs(entry.held) }
@@ -276,7 +278,7 @@ struct PullSession {
     /// its ID.
     func noteFailure(
         _ id: String,
-        _ revision: RevisionID,
+        _ revision: RevisionName,
         _ error: LoveseatError,
         _ effects: inout SessionEffects
     ) {
@@ -342,10 +344,10 @@ struct PushHints {
 
 /// The last revisions that a peer sent (replication.md §16).
 struct EchoMemory: Sendable {
-    var revisions: DocumentMap<RevisionID> = [:]
+    var revisions: DocumentMap<RevisionName> = [:]
     var order: [String] = []
 
-    mutating func remember(_ id: String, _ revision: RevisionID, limit: Int) {
+    mutating func remember(_ id: String, _ revision: RevisionName, limit: Int) {
         if revisions.updateValue(revision, forKey: ExactText(id)) == nil { order.append(id) }
         if order.count <= 2 * limit { return }
         for old in order.prefix(limit) { revisions[ExactText(old)] = nil }
@@ -353,6 +355,6 @@ struct EchoMemory: Sendable {
     }
 
     func contains(_ change: LocalChange) -> Bool {
-        revisions[ExactText(change.documentID)] == change.revision
+        revisions[ExactText(change.documentID)] == change.name
     }
 }

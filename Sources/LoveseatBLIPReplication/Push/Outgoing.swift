@@ -39,7 +39,7 @@ struct Delivery {
     /// Usually the change's own revision; a newer one where that is gone.
     var revision: RevisionID
     /// Revisions that the peer has. The first one is that on which a proposal is based.
-    let known: [RevisionID]
+    let known: [RevisionName]
     let maxHistory: Int
     /// The peer could not use a delta of it.
     var refusesDelta = false
@@ -52,7 +52,7 @@ struct Delivery {
 /// A revision that was sent, while its answer is awaited.
 struct Parcel {
     /// The revision sent, which for a hub may be a copy.
-    let revision: RevisionID
+    let revision: NamedRevision
     /// Set if the revision is a copy that was made for the hub.
     let copy: SendableRevision.HubCopy?
     let bytes: Int

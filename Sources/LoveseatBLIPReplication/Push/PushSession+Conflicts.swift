@@ -32,7 +32,7 @@ extension PushSession {
     }
 
     /// Proposes the content as a copy on top of the hub's revision, to a hub that refused the line.
-    mutating func offerCopy(_ document: Outgoing, over hub: RevisionID?, _ effects: inout SessionEffects) {
+    mutating func offerCopy(_ document: Outgoing, over hub: RevisionName?, _ effects: inout SessionEffects) {
         guard countDisagreement(document.change) else {
             return fail(document, conflict(document.change), &effects)
         }
@@ -48,7 +48,7 @@ extension PushSession {
         var entry = disagreements[ExactText(document.id)] ?? Disagreement()
         (entry.taken, entry.isAsked) = (revision, true)
         disagreements[ExactText(document.id)] = entry
-        document.change.remoteAncestor = revision
+        document.change.remoteAncestor = .revision(revision)
         document.stage = .offered
         waiting.append(document)
     }
@@ -67,7 +67,7 @@ extension PushSession {
         if disagreements[ExactText(document.id)] == Disagreement() {
             disagreements[ExactText(document.id)] = nil
         }
-        finish(document, synced: document.change.revision, isDocument: true, &effects)
+        finish(document, synced: NamedRevision(document.change), isDocument: true, &effects)
     }
 
     /// Whether a hub has taken this content in this session. It is not sent again: a hub that does not keep what it takes would be sent the
@@ -183,13 +183,13 @@ extension PushSession {
             // A pull that began with an empty collection may have left out that the document was deleted.
             var entry = disagreements[ExactText(id)] ?? Disagreement()
             entry.isFetchable = true
-            entry.isStored = theirs.node(parcel.revision) != nil
+            entry.isStored = theirs.node(parcel.revision.id) != nil
             disagreements[ExactText(id)] = entry
             return park(document, &effects)
         case nil: return
         }
         // A revision at the peer that descends from this one has it below: it was there before.
-        let wasThere = parcel.revision != current && theirs.isAncestor(parcel.revision, of: current)
+        let wasThere = parcel.revision.id != current && theirs.isAncestor(parcel.revision.id, of: current)
         if !wasThere { report(change, nil, &effects) }
         finish(document, synced: nil, isDocument: !wasThere, &effects)
     }

@@ -6,13 +6,13 @@ extension PushSession {
     /// Finishes a document. `synced`: the revision that the peer is known to have now.
     mutating func finish(
         _ document: Outgoing,
-        synced: RevisionID?,
+        synced: NamedRevision?,
         isDocument: Bool = false,
         _ effects: inout SessionEffects
     ) {
         feed.completed.insert(document.change.sequence)
         progress.finish(document.change.bodySize, isDocument: isDocument)
-        if let synced { mark(document.change, synced, &effects) }
+        if let synced { mark(document.change, synced.id, &effects) }
         documents[ExactText(document.id)] = nil
         offerNext(of: document, synced: synced)
     }
@@ -32,10 +32,10 @@ extension PushSession {
         offerNext(of: document, synced: nil)
     }
 
-    private mutating func offerNext(of document: Outgoing, synced: RevisionID?) {
+    private mutating func offerNext(of document: Outgoing, synced: NamedRevision?) {
         // Most documents do not change while they are on their way.
         guard var next = document.next else { return }
-        if isProposing, let synced { next.remoteAncestor = synced }
+        if isProposing, let synced { next.remoteAncestor = synced.name }
         let newer = Outgoing(next)
         documents[ExactText(document.id)] = newer
         waiting.append(newer)

@@ -98,7 +98,7 @@ extension PushSession {
         )
         let message = revision.message.compressed(from: tuning.compressionThreshold)
         let parcel = Parcel(
-            revision: content.revision,
+            revision: NamedRevision(content),
             copy: content.copy,
             bytes: max(1, message.body.count),
             isDelta: revision.deltaSource != nil,
@@ -155,12 +155,14 @@ extension PushSession {
         let isNew = if case .taken(isNew: false) = answer { false } else { true }
         if isNew { report(document.change, nil, &effects) }
         let mayBeOld = parcel.isDistant || parcel.isUncertain || document.change.hasDoubtedMark
-        if pulls, mayBeOld, parcel.copy == nil, peer.kind == .hub { return doubt(document, parcel.revision) }
+        if pulls, mayBeOld, parcel.copy == nil, peer.kind == .hub {
+            return doubt(document, parcel.revision.id)
+        }
         if let copy = parcel.copy {
             var entry = disagreements[ExactText(document.id)] ?? Disagreement()
-            (entry.copied, entry.taken) = (copy.original, parcel.revision)
+            (entry.copied, entry.taken) = (copy.original, parcel.revision.id)
             disagreements[ExactText(document.id)] = entry
-            effects.ask { try replica.adoptCopy(parcel.revision, of: document.id, parent: copy.parent) }
+            effects.ask { try replica.adoptCopy(parcel.revision.id, of: document.id, parent: copy.parent) }
         }
         finish(document, synced: parcel.copy == nil ? parcel.revision : nil, isDocument: isNew, &effects)
     }

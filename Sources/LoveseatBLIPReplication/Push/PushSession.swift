@@ -219,11 +219,11 @@ struct PushSession {
         do throws(ReplyError) {
             let message = try answer.get()
             if isProposing {
-                let answer = try ProposeChangesMessage.Answer(message, count: list.count)
+                let answer = try ProposeChangesMessage.Answer(message, count: list.count, setup.names)
                 peer.record(answer.receiver)
                 for (document, item) in zip(list, answer.items) { proposalAnswered(document, item, &effects) }
             } else {
-                let answer = try ChangesMessage.Answer(message, count: list.count)
+                let answer = try ChangesMessage.Answer(message, count: list.count, setup.names)
                 peer.record(answer.receiver)
                 for (document, item) in zip(list, answer.items) {
                     switch item {
@@ -263,10 +263,10 @@ struct PushSession {
         case .alreadyThere where isDoubted: believe(document, &effects)
         case .wanted:
             // A peer that has the same revision wants the rest of the tree.
-            let ancestor = change.remoteAncestor == change.revision ? nil : change.remoteAncestor
+            let ancestor = change.remoteAncestor == change.name ? nil : change.remoteAncestor
             want(document, known: ancestor.map { [$0] } ?? [])
         case .alreadyThere:
-            finish(document, synced: change.revision, &effects)
+            finish(document, synced: NamedRevision(change), &effects)
         case .conflict(let state):
             if isDoubted {
                 disagreements[ExactText(change.documentID), default: Disagreement()].copiedOnly =
@@ -283,7 +283,7 @@ struct PushSession {
         }
     }
 
-    private mutating func want(_ document: Outgoing, known: [RevisionID]) {
+    private mutating func want(_ document: Outgoing, known: [RevisionName]) {
         let history = min(max(1, peer.receiver?.maxHistory ?? tuning.maxHistory), tuning.maxHistory)
         var delivery = Delivery(revision: document.change.revision, known: known, maxHistory: history)
         delivery.isCopyOnly = isOnlyCopied(document)

@@ -16,6 +16,7 @@ struct PushSetup {
     let isContinuous: Bool
     /// Whether deltas are sent to a peer that takes them.
     let sendsDeltas: Bool
+    let names: RevisionNaming
     let tuning: ReplicationTuning
 }
 

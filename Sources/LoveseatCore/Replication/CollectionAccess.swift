@@ -105,7 +105,7 @@ extension FilterCandidate {
     /// Creates a candidate from a branch; nil if its content is not here.
     fileprivate init?(_ branch: DocumentBranch, of id: String) {
         guard let body = branch.body else { return nil }
-        self.init(documentID: id, revision: branch.id, isDeleted: branch.isDeleted, body: body)
+        self.init(documentID: id, revision: .revision(branch.id), isDeleted: branch.isDeleted, body: body)
     }
 }
 

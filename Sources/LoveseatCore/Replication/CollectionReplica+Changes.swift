@@ -18,9 +18,9 @@ struct RevisionMark {
         (documentID, revision, sequence) = (pushed.documentID, pushed.revision, pushed.sequence)
     }
 
-    /// An announced revision.
-    init(_ change: AnnouncedChange, announcedBy peer: RevisionTree.PeerKind) {
-        (documentID, revision, announcedBy) = (change.documentID, change.revision, peer)
+    /// An announced change. `revision`: the announced one, as it is here.
+    init(_ change: AnnouncedChange, _ revision: RevisionID, announcedBy peer: RevisionTree.PeerKind) {
+        (documentID, self.revision, announcedBy) = (change.documentID, revision, peer)
         mayBeOld = change.mayBeOld
     }
 }
@@ -183,7 +183,9 @@ extension CollectionReplica {
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
             // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
             guard let record, try access?.mayRead(record) ?? true else { return .wanted(ancestors: []) }
-            let tree = record.revision == change.revision ? nil : try record.tree()
+            // A version is not here, since nobody can store one yet.
+            guard let revision = change.revision.treeID else { return .wanted(ancestors: []) }
+            let tree = record.revision == revision ? nil : try record.tree()
             // A Loveseat's tree is also wanted if its revision is here and another one is current: a peer that may not push, or does not,
             // has no other way to exchange trees.
             let tellsMore =
@@ -192,29 +194,30 @@ extension CollectionReplica {
                     ? !record.knowsTheSame(as: change.knowledge) || record.awaitsLeaf()
                     : remote != nil && record.knowledgeDigest != change.knowledge)
             if !tellsMore,
-                tree.map({ $0.contains(change.revision) && !$0.rule.awaitsBody(of: change.revision) }) ?? true
+                tree.map({ $0.contains(revision) && !$0.rule.awaitsBody(of: revision) }) ?? true
             {
                 // A removal says nothing about the peer's revision: the mark says whether the revision here came from it.
                 if let remote, !change.isRemoval {
                     let mark = try record.remoteAncestor(remote)
-                    let isMarked = mark == change.revision
+                    let isMarked = mark == revision
                     if tree == nil { pushed.noteEcho(of: change, isMarked: isMarked) }
                     guard !isMarked else { return .alreadyHere }
-                    if peer == .hub, let mark, tree?.isAncestor(change.revision, of: mark) == true {
+                    if peer == .hub, let mark, tree?.isAncestor(revision, of: mark) == true {
                         fallenBack.insert(change.documentID)
                     }
-                    marks.append(RevisionMark(change, announcedBy: peer))
+                    marks.append(RevisionMark(change, revision, announcedBy: peer))
                 }
                 return .alreadyHere
             }
             // The passive side does not accept conflicts (replication.md §12.1).
-            if remote == nil, !tellsMore, record.revision.generation >= change.revision.generation {
+            if remote == nil, !tellsMore, record.revision.generation >= revision.generation {
                 return .conflict
             }
-            let ancestors = try (tree ?? record.tree()).nodes.keys.filter {
-                $0.generation < change.revision.generation
+            var ancestors = try (tree ?? record.tree()).nodes.keys.filter {
+                $0.generation < revision.generation
             }
-            return .wanted(ancestors: ancestors.sorted(by: >))
+            ancestors.sort(by: >)
+            return .wanted(ancestors: ancestors.map { .revision($0) })
         }
         try mark(marks)
         return verdicts
@@ -328,7 +331,7 @@ extension DocumentRecord {
         let tree = try tree()
         let mark = remote.flatMap { tree.remotes[$0] }
         // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
-        let named = removal.revision.flatMap { tree.known($0) }
+        let named = removal.revision?.treeID.flatMap { tree.known($0) }
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
         if hasCurrent, !hasConflicts { return .removed }
@@ -338,7 +341,7 @@ extension DocumentRecord {
     fileprivate func verdict(on proposal: ProposedChange, from peer: RevisionTree.PeerKind) throws
         -> ProposalVerdict
     {
-        if revision == proposal.revision {
+        if proposal.revision == .revision(revision) {
             // If one side knows more, both exchange their trees.
             let isKnown =
                 try peer != .loveseat
@@ -347,9 +350,9 @@ extension DocumentRecord {
         }
         // A Loveseat sends its tree with the revision, and is answered with ours.
         if peer == .loveseat { return .wanted }
-        if revision == proposal.serverRevision { return .wanted }
+        if proposal.serverRevision == .revision(revision) { return .wanted }
         if proposal.serverRevision == nil, isDeleted { return .wanted }
-        return .conflict(revision)
+        return .conflict(StateHistory(revision))
     }
 }
 
@@ -361,7 +364,7 @@ extension LocalChange {
             revision: record.revision,
             isDeleted: record.isDeleted,
             bodySize: record.body.bytes.count,
-            remoteAncestor: ancestor
+            remoteAncestor: ancestor.map { .revision($0) }
         )
     }
 }
@@ -371,7 +374,7 @@ extension AccessRemoval {
     fileprivate func candidate(at revision: RevisionID?) -> FilterCandidate {
         FilterCandidate(
             documentID: documentID,
-            revision: revision ?? RevisionID(generation: 1, digest: []),
+            revision: revision.map { .revision($0) } ?? .unknown,
             isDeleted: false,
             body: .emptyObject
         )

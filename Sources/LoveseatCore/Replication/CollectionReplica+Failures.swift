@@ -55,10 +55,10 @@ struct DocumentFailure {
     }
 
     /// The revision that was refused; nil for one whose ID cannot be read.
-    let revision: RevisionID?
+    let revision: RevisionName?
     let error: LoveseatError
 
-    init(revision: RevisionID, error: LoveseatError) { (self.revision, self.error) = (revision, error) }
+    init(revision: RevisionName, error: LoveseatError) { (self.revision, self.error) = (revision, error) }
 
     static func prefix(_ direction: Direction, in collection: CollectionHandle, remote: Int) -> String {
         "\(prefix(direction, remote: remote))\(collection.number)/"
@@ -87,7 +87,7 @@ struct DocumentFailure {
         guard let code = element["code"]?.int, let message = element["message"]?.string
         else { return nil }
         let domain = element["domain"]?.string.flatMap { LoveseatError.Domain(rawValue: $0) }
-        revision = element["revision"]?.string.flatMap { RevisionID($0) }
+        revision = element["revision"]?.string.flatMap { RevisionName(stored: $0) }
         error = LoveseatError(.init(code, domain: domain ?? .couchbaseLite), message)
     }
 
@@ -124,7 +124,7 @@ struct DocumentFailure {
             guard let record = try transaction.record(id, in: handle) else { return }
             try transaction.checkpointTables.saveLocalCheckpoint(
                 key(.push, id, in: handle, remote: setup.remote),
-                DocumentFailure(revision: record.revision, error: error).json
+                DocumentFailure(revision: .revision(record.revision), error: error).json
             )
         }
     }

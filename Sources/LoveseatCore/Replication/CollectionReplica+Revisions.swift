@@ -138,7 +138,7 @@ extension CollectionReplica {
         return rule?.admitted(knowledge, of: id) ?? knowledge
     }
 
-    package func body(of revision: RevisionID, _ id: String) throws(LoveseatError) -> JSONText? {
+    package func body(of revision: RevisionName, _ id: String) throws(LoveseatError) -> JSONText? {
         try source.asking { try readableBody(of: revision, id) }
     }
 
@@ -216,8 +216,10 @@ extension CollectionReplica {
             case .hasNone:
                 try transaction.forgetMark(record.id, remote: remote, in: collection)
                 return .offer(over: nil)
-            case .has(let revision):
-                guard tree.contains(revision), !tree.rule.awaitsBody(of: revision) else {
+            case .has(let state):
+                guard let revision = state.treeID, tree.contains(revision),
+                    !tree.rule.awaitsBody(of: revision)
+                else {
                     return .waits(isMarked: mark != nil)
                 }
                 if try transaction.noteHub(revision, has: record.id, remote: remote, in: collection) {
@@ -225,9 +227,12 @@ extension CollectionReplica {
                 }
                 mark = revision
             case .unknown:
-                guard mark != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
+                guard mark.map({ .revision($0) }) != change.remoteAncestor else {
+                    return .waits(isMarked: mark != nil)
+                }
             }
-            return mark.map { tree.isCurrent($0) } == true ? .agrees : .offer(over: mark)
+            return mark.map { tree.isCurrent($0) } == true
+                ? .agrees : .offer(over: mark.map { .revision($0) })
         }
     }
 }
@@ -254,7 +259,7 @@ extension IncomingRecord {
     fileprivate init(_ revision: IncomingRevision, _ knowledge: TreeKnowledge?, from remote: Int?) {
         self.init(
             documentID: revision.documentID,
-            history: revision.history,
+            history: revision.line,
             isDeleted: revision.isDeleted,
             body: revision.body,
             sender: revision.sender,

@@ -36,7 +36,7 @@ extension FilterCandidate {
     package init(_ record: DocumentRecord) {
         self.init(
             documentID: record.id,
-            revision: record.revision,
+            revision: .revision(record.revision),
             isDeleted: record.isDeleted,
             body: record.body
         )

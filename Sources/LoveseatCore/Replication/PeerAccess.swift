@@ -102,7 +102,7 @@ extension FilterCandidate {
     fileprivate init(_ content: SendableRevision, of id: String) {
         self.init(
             documentID: id,
-            revision: content.revision,
+            revision: content.name,
             isDeleted: content.isDeleted,
             body: content.body
         )

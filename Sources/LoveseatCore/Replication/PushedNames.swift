@@ -14,7 +14,7 @@ struct PushedNames: Sendable {
 
     mutating func note(_ revisions: [SyncedRevision]) {
         for revision in revisions
-        where !(echoed?.contains(Self.name(revision.documentID, revision.revision)) ?? false) {
+        where !(echoed?.contains(Self.name(revision.documentID, .revision(revision.revision))) ?? false) {
             documents.insert(revision.documentID)
         }
     }
@@ -36,7 +36,7 @@ struct PushedNames: Sendable {
         if documents.contains(documentID) { documents.remove(documentID) }
     }
 
-    private static func name(_ documentID: String, _ revision: RevisionID) -> String {
+    private static func name(_ documentID: String, _ revision: RevisionName) -> String {
         "\(revision.text) \(documentID)"
     }
 }

@@ -22,7 +22,7 @@ extension RevisionRequest {
             history: RevisionHistory.toSend(
                 Array(line.dropFirst()),
                 of: record.revision,
-                known: known,
+                known: known.compactMap(\.treeID),
                 limit: maxHistory
             ),
             isDeleted: record.isDeleted,
@@ -44,7 +44,7 @@ extension RevisionRequest {
     ///
     /// - Returns: nil if none is needed, or the hub's revision is not here.
     private func copy(of record: DocumentRecord, in tree: RevisionTree) -> OutgoingRevision? {
-        guard let hub = known.first, record.revision != hub, let theirs = tree.node(hub),
+        guard let hub = known.first?.treeID, record.revision != hub, let theirs = tree.node(hub),
             isCopyOnly || !tree.isAncestor(hub, of: record.revision), let current = tree.current
         else { return nil }
         if current.saysTheSame(as: theirs) { return .same }
@@ -55,7 +55,7 @@ extension RevisionRequest {
             history: RevisionHistory.toSend(
                 tree.line(hub),
                 of: copy.id,
-                known: known,
+                known: known.compactMap(\.treeID),
                 limit: maxHistory
             ),
             isDeleted: record.isDeleted,
@@ -67,10 +67,10 @@ extension RevisionRequest {
 
     /// The first revision that the peer has and whose body is here (replication.md §10.1), unless it is a deletion.
     private func deltaBase(in tree: RevisionTree) -> SendableRevision.DeltaBase? {
-        let nodes = known.lazy.compactMap { tree.node($0) }
+        let nodes = known.lazy.compactMap { $0.treeID.flatMap { tree.node($0) } }
         guard let node = nodes.first(where: { $0.body != nil }), !node.isDeleted, let body = node.body,
             !node.isDamaged
         else { return nil }
-        return SendableRevision.DeltaBase(revision: node.id, body: body)
+        return SendableRevision.DeltaBase(revision: .revision(node.id), body: body)
     }
 }

@@ -129,9 +129,10 @@ extension CollectionReplica {
     }
 
     /// The body of a revision that the peer may read, as the base of another one; nil if it is damaged.
-    func readableBody(of revision: RevisionID, _ id: String) throws -> JSONText? {
+    func readableBody(of revision: RevisionName, _ id: String) throws -> JSONText? {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }),
-            let node = try record.tree().node(revision), let candidate = FilterCandidate(node, of: id),
+            let node = try revision.treeID.flatMap({ try record.tree().node($0) }),
+            let candidate = FilterCandidate(node, of: id),
             !node.isDamaged, try accessNow?.mayBuild(on: candidate, of: record) ?? true
         else { return nil }
         return candidate.body

@@ -85,7 +85,7 @@ extension Document {
     package init(_ candidate: FilterCandidate) {
         self.init(
             id: candidate.documentID,
-            revisionID: candidate.revision,
+            revisionID: candidate.revision.treeID,
             sequence: 0,
             body: candidate.body
         )

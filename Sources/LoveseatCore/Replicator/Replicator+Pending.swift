@@ -138,7 +138,8 @@ struct PendingDocuments {
             for (key, json) in notes {
                 let id = key.text
                 guard let refusal = DocumentFailure(json), refusal.error.isFinalRefusal, isListed(id),
-                    let record = try view.record(id, in: handle), record.revision == refusal.revision,
+                    let record = try view.record(id, in: handle),
+                    refusal.revision == .revision(record.revision),
                     known.covers(record), try !isAtPeer(record, known)
                 else { continue }
                 refused[key] = refusal.error

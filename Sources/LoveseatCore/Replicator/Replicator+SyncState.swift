@@ -57,7 +57,7 @@ extension Replicator {
             guard let record else { return .notHere }
             if try pending.isAtPeer(record, known) { return .upToDate }
             if !pending.isListed(documentID) { return .notListed }
-            if let refusal, refusal.revision == record.revision { return .refused(refusal.error) }
+            if let refusal, refusal.revision == .revision(record.revision) { return .refused(refusal.error) }
             if record.hasConflicts { return .inConflict }
             if pending.isExpired(record) { return .expired }
             if !pending.passes(FilterCandidate(record)) { return .filtered }

@@ -118,7 +118,7 @@ final class LocalChanges: PushSource {
         }
         let candidate = FilterCandidate(
             documentID: id,
-            revision: branch.id,
+            revision: .revision(branch.id),
             isDeleted: branch.isDeleted,
             body: body
         )

@@ -63,7 +63,7 @@ final class PulledDocuments: PullStore {
             return filter(
                 FilterCandidate(
                     documentID: document.id,
-                    revision: document.history.first ?? RevisionID(generation: 1, digest: []),
+                    revision: document.history.first.map { .revision($0) } ?? .unknown,
                     isDeleted: document.isDeleted,
                     body: document.body
                 ),

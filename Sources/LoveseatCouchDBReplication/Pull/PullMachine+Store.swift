@@ -62,7 +62,7 @@ extension PullMachine {
 
     private mutating func keep(_ leaf: DocumentLeaf, _ error: LoveseatError) throws {
         unsettled.insert(leaf.documentID)
-        let failed = DocumentRevision(documentID: leaf.documentID, revision: leaf.revision)
+        let failed = DocumentRevision(documentID: leaf.documentID, revision: .revision(leaf.revision))
         try replica.noteFailure(failed, error)
     }
 
@@ -72,7 +72,7 @@ extension PullMachine {
         guard setup.documentIDs?.contains(id) ?? true, try !store.current([id]).isEmpty else { return }
         var error: LoveseatError?
         if setup.autoPurges {
-            let removal = AccessRemoval(documentID: id, revision: revision)
+            let removal = AccessRemoval(documentID: id, revision: revision.map { .revision($0) })
             for verdict in try replica.removeAccess([removal]) {
                 error = LoveseatError(keeping: id, verdict)
             }

@@ -7,6 +7,8 @@ extension AccessRuling {
         /// The revision and its ancestors, newest first, as far as they are known. An edit whose revision is not made yet begins with its
         /// parent.
         package let history: [RevisionID]
+        /// The name by which a peer sent the revision; nil for the first revision of the history.
+        private(set) var name: RevisionName?
         package let isDeleted: Bool
         package let body: JSONText
         /// The tree that comes with the revision.
@@ -28,18 +30,18 @@ extension AccessRuling {
         package init(_ revision: IncomingRevision) {
             self.init(
                 id: revision.documentID,
-                history: revision.history,
+                history: revision.line,
                 isDeleted: revision.isDeleted,
                 body: revision.body
             )
-            knowledge = revision.knowledge
+            (name, knowledge) = (revision.name, revision.knowledge)
         }
 
         /// The revision as a policy or a filter sees it. `current`: the document's current revision.
         package func candidate(over current: RevisionID?, body: JSONText? = nil) -> FilterCandidate {
             FilterCandidate(
                 documentID: id,
-                revision: history.first ?? current ?? RevisionID(generation: 1, digest: []),
+                revision: name ?? (history.first ?? current).map { .revision($0) } ?? .unknown,
                 isDeleted: isDeleted,
                 body: body ?? self.body
             )

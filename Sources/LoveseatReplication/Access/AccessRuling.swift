@@ -53,7 +53,7 @@ package struct AccessRuling: Sendable {
         of document: (some RuledDocument)?,
         wasSent: () throws -> Bool
     ) throws -> Bool {
-        if revision.isDeleted, let document, document.revision == revision.revision {
+        if revision.isDeleted, let document, revision.revision == .revision(document.revision) {
             return try mayRead(document, wasSent: wasSent)
         }
         return mayRead(revision)
@@ -66,7 +66,7 @@ package struct AccessRuling: Sendable {
         wasSent: () throws -> Bool
     ) throws -> Bool {
         guard try mayRead(document, wasSent: wasSent) else { return false }
-        return revision.revision == document.revision || mayRead(revision)
+        return revision.revision == .revision(document.revision) || mayRead(revision)
     }
 
     /// Whether the peer may have a revision with its content as a part of a document's tree. Trees are exchanged whole, so a deletion without
@@ -166,7 +166,7 @@ extension FilterCandidate {
         else {
             self.init(
                 documentID: document.id,
-                revision: document.revision,
+                revision: .revision(document.revision),
                 isDeleted: document.isDeleted,
                 body: document.body
             )
@@ -178,6 +178,6 @@ extension FilterCandidate {
     /// Creates a candidate from a node; nil if the node's body is not here.
     package init?(_ node: RevisionTree.Node, of id: String) {
         guard let body = node.body else { return nil }
-        self.init(documentID: id, revision: node.id, isDeleted: node.isDeleted, body: body)
+        self.init(documentID: id, revision: .revision(node.id), isDeleted: node.isDeleted, body: body)
     }
 }

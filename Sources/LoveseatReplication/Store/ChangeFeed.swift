@@ -45,11 +45,14 @@ package struct ConflictPage: Sendable {
 package struct LocalChange: Hashable, Sendable {
     package let sequence: UInt64
     package let documentID: String
+    /// The current revision here.
     package let revision: RevisionID
+    /// The same revision as a peer with version vectors is told of it; nil for peers with trees.
+    package var state: StateHistory?
     package let isDeleted: Bool
     package let bodySize: Int
     /// The revision that the remote is known to have.
-    package var remoteAncestor: RevisionID?
+    package var remoteAncestor: RevisionName?
     /// The remote is marked as having a revision, but that may not be so any more.
     package var hasDoubtedMark = false
     /// The digest of the document's tree; nil for a single line, or where the peer is not told.
@@ -63,7 +66,7 @@ package struct LocalChange: Hashable, Sendable {
         revision: RevisionID,
         isDeleted: Bool,
         bodySize: Int,
-        remoteAncestor: RevisionID?
+        remoteAncestor: RevisionName?
     ) {
         self.sequence = sequence
         self.documentID = documentID
@@ -72,13 +75,16 @@ package struct LocalChange: Hashable, Sendable {
         self.bodySize = bodySize
         self.remoteAncestor = remoteAncestor
     }
+
+    /// The name by which the peer is told of the revision.
+    package var name: RevisionName { RevisionName(of: revision, state) }
 }
 
 package struct DocumentRevision: Hashable, Sendable {
     package let documentID: String
-    package let revision: RevisionID
+    package let revision: RevisionName
 
-    package init(documentID: String, revision: RevisionID) {
+    package init(documentID: String, revision: RevisionName) {
         self.documentID = documentID
         self.revision = revision
     }
@@ -86,7 +92,7 @@ package struct DocumentRevision: Hashable, Sendable {
 
 package enum ChangeVerdict: Hashable, Sendable {
     /// With the revisions that are here and may be ancestors, the highest first.
-    case wanted(ancestors: [RevisionID])
+    case wanted(ancestors: [RevisionName])
     case alreadyHere
     case conflict
 }
@@ -94,17 +100,17 @@ package enum ChangeVerdict: Hashable, Sendable {
 package enum ProposalVerdict: Hashable, Sendable {
     case wanted
     case alreadyHere
-    /// With the current revision here.
-    case conflict(RevisionID)
+    /// With the current state here.
+    case conflict(StateHistory)
 }
 
 /// A document that the peer takes away.
 package struct AccessRemoval: Hashable, Sendable {
     package let documentID: String
     /// The revision that is current there; nil if the peer did not say.
-    package let revision: RevisionID?
+    package let revision: RevisionName?
 
-    package init(documentID: String, revision: RevisionID?) {
+    package init(documentID: String, revision: RevisionName?) {
         self.documentID = documentID
         self.revision = revision
     }

@@ -2,8 +2,8 @@ package import LoveseatModel
 
 /// The state of a document at a hub that refused a revision of it.
 package enum HubState: Hashable, Sendable {
-    /// This is the current revision there.
-    case has(RevisionID)
+    /// This is the current state there.
+    case has(StateHistory)
     /// It has no such document.
     case hasNone
     /// The hub did not say. The revisions that the pull has brought must tell.
@@ -29,7 +29,7 @@ package enum Reconciliation: Hashable, Sendable {
     /// Both have the same content.
     case agrees
     /// Offer it again, on top of this one.
-    case offer(over: RevisionID?)
+    case offer(over: RevisionName?)
     /// The hub's revision is not here yet. `isMarked`: whether the hub is known to have had any revision of the document, so that its feed
     /// will bring the next.
     case waits(isMarked: Bool)

@@ -3,11 +3,11 @@ package import LoveseatModel
 /// A received revision as a filter sees it.
 package struct FilterCandidate: Hashable, Sendable {
     package let documentID: String
-    package let revision: RevisionID
+    package let revision: RevisionName
     package let isDeleted: Bool
     package let body: JSONText
 
-    package init(documentID: String, revision: RevisionID, isDeleted: Bool, body: JSONText) {
+    package init(documentID: String, revision: RevisionName, isDeleted: Bool, body: JSONText) {
         self.documentID = documentID
         self.revision = revision
         self.isDeleted = isDeleted
@@ -17,9 +17,16 @@ package struct FilterCandidate: Hashable, Sendable {
 
 /// A received revision.
 package struct IncomingRevision: Hashable, Sendable {
+    /// The descent of a received revision.
+    package enum History: Hashable, Sendable {
+        /// A revision of a tree and its ancestors, newest first.
+        case line([RevisionID])
+        /// A state, from a peer with version vectors.
+        case state(StateHistory)
+    }
+
     package let documentID: String
-    /// Newest first, itself included.
-    package let history: [RevisionID]
+    package let history: History
     package let isDeleted: Bool
     package private(set) var body: JSONText
     /// See ``SendableRevision/origin``.
@@ -34,7 +41,7 @@ package struct IncomingRevision: Hashable, Sendable {
 
     package init(
         documentID: String,
-        history: [RevisionID],
+        history: History,
         isDeleted: Bool,
         body: JSONText,
         sender: RevisionTree.PeerKind
@@ -44,6 +51,39 @@ package struct IncomingRevision: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
         self.sender = sender
+    }
+
+    /// Creates a revision of a tree. `history`: newest first, the revision itself included.
+    package init(
+        documentID: String,
+        history: [RevisionID],
+        isDeleted: Bool,
+        body: JSONText,
+        sender: RevisionTree.PeerKind
+    ) {
+        self.init(
+            documentID: documentID,
+            history: .line(history),
+            isDeleted: isDeleted,
+            body: body,
+            sender: sender
+        )
+    }
+
+    /// The revisions of a tree, newest first, itself included; none for a state of a peer with version vectors.
+    package var line: [RevisionID] {
+        switch history {
+        case .line(let line): line
+        case .state: []
+        }
+    }
+
+    /// The name by which the peer sent it.
+    package var name: RevisionName {
+        switch history {
+        case .line(let line): line.first.map { .revision($0) } ?? .unknown
+        case .state(let state): state.name ?? .unknown
+        }
     }
 
     /// Returns the same revision with another body.

@@ -5,7 +5,7 @@ package struct RevisionRequest: Hashable, Sendable {
     package let documentID: String
     package let revision: RevisionID
     /// Revisions that the peer has.
-    package let known: [RevisionID]
+    package let known: [RevisionName]
     package let maxHistory: Int
     /// Whether the peer takes a delta against one of the revisions that it has.
     package let wantsDelta: Bool
@@ -16,7 +16,7 @@ package struct RevisionRequest: Hashable, Sendable {
     package init(
         documentID: String,
         revision: RevisionID,
-        known: [RevisionID],
+        known: [RevisionName],
         maxHistory: Int,
         wantsDelta: Bool = false,
         peer: RevisionTree.PeerKind,
@@ -53,8 +53,10 @@ package enum OutgoingRevision: Hashable, Sendable {
 /// A revision as it is sent.
 package struct SendableRevision: Hashable, Sendable {
     package let revision: RevisionID
-    /// Its ancestors, newest first.
+    /// Its ancestors, newest first. A peer with version vectors is sent the ``state`` instead.
     package let history: [RevisionID]
+    /// The revision for a peer with version vectors: the vector, and the revisions behind it. Nil for peers with trees.
+    package var state: StateHistory?
     package var isDeleted: Bool
     package var body: JSONText
     /// The first revision of its line, for a Loveseat to which the history does not show it.
@@ -82,10 +84,10 @@ package struct SendableRevision: Hashable, Sendable {
     }
 
     package struct DeltaBase: Hashable, Sendable {
-        package let revision: RevisionID
+        package let revision: RevisionName
         package let body: JSONText
 
-        package init(revision: RevisionID, body: JSONText) {
+        package init(revision: RevisionName, body: JSONText) {
             self.revision = revision
             self.body = body
         }
@@ -102,4 +104,10 @@ package struct SendableRevision: Hashable, Sendable {
         self.isDeleted = isDeleted
         self.body = body
     }
+
+    /// The name by which the peer is sent the revision.
+    package var name: RevisionName { RevisionName(of: revision, state) }
+
+    /// The generation by which a table of attachments is ordered; nil for a peer with version vectors, which has no generations.
+    package var generation: UInt32? { state == nil ? revision.generation : nil }
 }

@@ -15,7 +15,9 @@ package struct AnnouncedChange: Hashable, Sendable {
 
     package let sequence: RemoteSequence
     package let documentID: String
-    package let revision: RevisionID
+    package let revision: RevisionName
+    /// The whole vector, if the peer announced more than the name.
+    package var vector: VersionVector?
     package let flags: Flags
     /// In bytes; 0 if the peer did not say.
     package let bodySize: Int
@@ -33,7 +35,7 @@ package struct AnnouncedChange: Hashable, Sendable {
     package init(
         sequence: RemoteSequence,
         documentID: String,
-        revision: RevisionID,
+        revision: RevisionName,
         flags: Flags = [],
         bodySize: Int = 0
     ) {
@@ -51,15 +53,22 @@ package struct AnnouncedChange: Hashable, Sendable {
 /// A change that a peer proposes.
 package struct ProposedChange: Hashable, Sendable {
     package let documentID: String
-    package let revision: RevisionID
+    package let revision: RevisionName
+    /// See ``AnnouncedChange/vector``.
+    package var vector: VersionVector?
     /// The revision on which the proposal is based; nil for none.
-    package let serverRevision: RevisionID?
+    package let serverRevision: RevisionName?
     /// In bytes; 0 if the peer did not say.
     package let bodySize: Int
     /// See ``AnnouncedChange/knowledge``.
     package var knowledge: String?
 
-    package init(documentID: String, revision: RevisionID, serverRevision: RevisionID?, bodySize: Int) {
+    package init(
+        documentID: String,
+        revision: RevisionName,
+        serverRevision: RevisionName?,
+        bodySize: Int
+    ) {
         self.documentID = documentID
         self.revision = revision
         self.serverRevision = serverRevision

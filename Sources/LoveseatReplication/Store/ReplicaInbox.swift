@@ -14,7 +14,7 @@ package protocol ReplicaInbox: AnyObject {
     func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError?
     func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult]
     /// The body of a revision, for a delta; nil if it is not here any more, or the peer may not read it.
-    func body(of revision: RevisionID, _ documentID: String) throws(LoveseatError) -> JSONText?
+    func body(of revision: RevisionName, _ documentID: String) throws(LoveseatError) -> JSONText?
     /// The documents that could not be stored when they were pulled, in this session or an earlier one.
     func failures() throws(LoveseatError) -> [String]
     func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError) throws(LoveseatError)

@@ -23,7 +23,7 @@ final class HubReplica: ReplicaLayer {
             let history = RevisionHistory.toSend(
                 Array(tree.line(node.id).dropFirst()),
                 of: node.id,
-                known: request.known,
+                known: request.known.compactMap(\.treeID),
                 limit: request.maxHistory
             )
             return .found(

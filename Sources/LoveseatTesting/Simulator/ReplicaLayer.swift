@@ -103,7 +103,7 @@ extension ReplicaLayer {
         try alive().insert(revisions)
     }
 
-    package func body(of revision: RevisionID, _ documentID: String) throws(LoveseatError) -> JSONText? {
+    package func body(of revision: RevisionName, _ documentID: String) throws(LoveseatError) -> JSONText? {
         try alive().body(of: revision, documentID)
     }
 
