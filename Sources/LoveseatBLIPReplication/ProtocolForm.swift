@@ -14,23 +14,32 @@ struct ProtocolForm: Sendable {
         case positions
     }
 
-    /// The protocol extensions that this side names; nil for a side that uses none.
-    let extensions: String?
+    private let ownExtensions: String?
     private let isActive: Bool
+    /// The form on which the two sides agreed when the connection began.
+    var negotiated = ReplicationProtocol.mobile3
     var addressing = Addressing.unknown
-    /// How messages name revisions.
-    let names = RevisionNaming.trees
-    /// The peer speaks the older form of the protocol.
-    var isMobile2 = false
     /// The peer's protocol extensions.
     private(set) var peer = ProtocolExtensions.none
     /// The text by which the peer has named them.
     private var named: String?
 
-    init(extensions: String?, isActive: Bool) { (self.extensions, self.isActive) = (extensions, isActive) }
+    init(extensions: String?, isActive: Bool) { (ownExtensions, self.isActive) = (extensions, isActive) }
+
+    /// How messages name revisions.
+    var names: RevisionNaming {
+        switch negotiated {
+        case .mobile4: .versions
+        case .mobile3, .mobile2: .trees
+        }
+    }
+
+    /// The protocol extensions that this side names; nil for a side that uses none. They are about trees.
+    var extensions: String? { names == .trees ? ownExtensions : nil }
 
     /// The kind of peer, on which the rules for conflicts depend.
     var peerKind: RevisionTree.PeerKind {
+        if names == .versions { return .versions }
         if peer.knowsTrees { return .loveseat }
         return isActive ? .hub : .client
     }
@@ -75,7 +84,7 @@ extension PullSetup {
         autoPurges = plan.autoPurges
         isFiltered = plan.collections[collection].filtersPull
         takesDeltas = plan.usesDeltas
-        removesByBody = form.isMobile2
+        removesByBody = form.negotiated == .mobile2
         names = form.names
     }
 
@@ -117,6 +126,7 @@ extension PushSetup {
             isContinuous: plan.isContinuous,
             sendsDeltas: plan.usesDeltas,
             names: form.names,
+            extensions: form.extensions,
             tuning: tuning
         )
     }
@@ -136,6 +146,7 @@ extension PushSetup {
             isContinuous: subscription.isContinuous,
             sendsDeltas: sendsDeltas,
             names: form.names,
+            extensions: form.extensions,
             tuning: tuning
         )
     }
@@ -163,7 +174,7 @@ extension SubChangesMessage {
         _ form: ProtocolForm,
         _ tuning: ReplicationTuning
     ) {
-        self.init()
+        self.init(form.names)
         let binding = plan.collections[index]
         collection = form.wireIndex(index)
         self.since = since
@@ -176,7 +187,7 @@ extension SubChangesMessage {
         lateActiveOnly = needsNoTombstones && form.addressing == .defaultOnly
         sendsReplacements = true
         // Over the older protocol revoked documents are announced like any others (gateway.md 32).
-        wantsRevocations = !form.isMobile2
+        wantsRevocations = form.negotiated != .mobile2
         channels = binding.channels
         documentIDs = binding.documentIDs.map { ListedIDs($0) }
         extensions = form.extensions

@@ -7,7 +7,7 @@ import LoveseatReplication
 extension ReplicationSession {
     mutating func beginActive(_ plan: ActivePlan, _ negotiated: ReplicationProtocol) {
         let isSoleDefault = plan.collections.map(\.name) == [.default]
-        guard negotiated == .mobile3 || isSoleDefault else {
+        guard negotiated != .mobile2 || isSoleDefault else {
             return fail(
                 LoveseatError(
                     .unsupported,
@@ -16,9 +16,8 @@ extension ReplicationSession {
             )
         }
         if !plan.isContinuous { startListening() }
-        form.isMobile2 = negotiated == .mobile2
-        // The form of 2.x is understood by every peer; it has no collections.
-        form.addressing = isSoleDefault ? .defaultOnly : .positions
+        // The form of 2.x is understood by every peer with trees; it has no collections.
+        form.addressing = isSoleDefault && form.names == .trees ? .defaultOnly : .positions
         let replicas = makeReplicas(plan.collections.count)
         let sessions = zip(plan.collections, replicas).enumerated().map { index, bound in
             let (binding, replica) = bound

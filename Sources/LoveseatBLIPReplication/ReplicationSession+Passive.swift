@@ -179,7 +179,7 @@ extension ReplicationSession {
         guard collections[index].push == nil else {
             throw ReplyError("HTTP", 500, "there is a subscription already")
         }
-        let subscription = try SubChangesMessage(message)
+        let subscription = try SubChangesMessage(message, form.names)
         let answer = SubChangesMessage.Answer(extensions: form.extensions, isUrgent: message.isUrgent)
         effects.append(.reply(answer.message, to: number))
         let replica = collections[index].replica

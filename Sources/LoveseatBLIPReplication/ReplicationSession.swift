@@ -86,6 +86,7 @@ package struct ReplicationSession {
     /// The connection is open and speaks this protocol.
     package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
         event { session in
+            session.form.negotiated = negotiated
             if let plan = session.plan {
                 session.beginActive(plan, negotiated)
             } else {

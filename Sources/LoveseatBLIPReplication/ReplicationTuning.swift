@@ -145,6 +145,8 @@ extension ReplicationTuning {
     static let treeBodies = 64 << 10
     /// The same for documents whose branches are kept, since no peer asks for the bodies of those.
     static let keptTreeBodies = 4 << 20
+    /// How many revisions an answer to `changes` names if one of them is a version. Gateways refuse more (version-vectors.md §15).
+    static let versionsNamed = 2
     /// The maximum number of versions in a vector that a list of changes contains. Of longer vectors it names the current version only.
     static let versionsAnnounced = 64
     /// Bodies shorter than this, in bytes, are not worth a delta (replication.md §16).

@@ -11,6 +11,8 @@ package struct RevisionMessage: Sendable {
     let deltaSource: RevisionName?
     /// A newer revision comes in place of the announced one, perhaps with another sequence.
     let isReplacement: Bool
+    /// Whether a received revision replaces one whose name is not valid.
+    private let hasInvalidReplaced: Bool
     private let properties: MessageProperties
     /// The descent of a received revision, or the error in it; nil for a message to be sent.
     private let received: Result<IncomingRevision.History, ReplyError>?
@@ -26,7 +28,9 @@ package struct RevisionMessage: Sendable {
         let deleted = properties["deleted"] ?? "0"
         isDeleted = deleted != "0" && deleted.lowercased() != "false"
         deltaSource = properties["deltaSrc"].flatMap(names.base)
-        isReplacement = properties["replacedRev"] != nil
+        let replaced = properties["replacedRev"]
+        isReplacement = replaced != nil
+        hasInvalidReplaced = names == .versions && replaced.map { names.announced($0) == nil } ?? false
         received = names.history(properties["rev"], properties["history"])
     }
 
@@ -62,6 +66,7 @@ package struct RevisionMessage: Sendable {
         guard deltaSource != nil || properties["deltaSrc"] == nil else {
             throw ReplyError("HTTP", 400, "received invalid deltaSrc")
         }
+        guard !hasInvalidReplaced else { throw ReplyError("HTTP", 400, "received invalid replacedRev") }
     }
 
     /// The body, without the tree that the message may bring at its end (docs/extensions.md).
@@ -128,6 +133,7 @@ package struct RevisionMessage: Sendable {
         documentID = change.documentID
         isDeleted = content.isDeleted
         received = nil
+        hasInvalidReplaced = false
         (self.properties, self.body) = (properties, body)
     }
 

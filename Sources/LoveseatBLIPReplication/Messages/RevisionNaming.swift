@@ -9,6 +9,20 @@ enum RevisionNaming: Hashable, Sendable {
     /// By versions, and documents that have none by their IDs in a tree.
     case versions
 
+    /// The property `versioning` of a subscription.
+    var versioning: String {
+        switch self {
+        case .trees: "rev-trees"
+        case .versions: "version-vectors"
+        }
+    }
+
+    /// Whether a subscription with this property may be answered. Older peers with trees leave it out.
+    func isNamed(by versioning: String?) -> Bool {
+        guard let versioning else { return self == .trees }
+        return versioning.isExactly(self.versioning)
+    }
+
     /// Reads the name of a revision that a peer made up; nil if it is not valid, or its generation is too high to go on from.
     func received(_ text: String) -> RevisionName? {
         switch self {
@@ -97,6 +111,14 @@ extension RevisionName {
             return self
         }
         return nil
+    }
+}
+
+extension [RevisionName] {
+    /// The first ones, as many as an answer to `changes` names.
+    func named(_ tuning: ReplicationTuning) -> [RevisionName] {
+        let hasVersion = contains { $0.treeID == nil }
+        return Array(prefix(hasVersion ? ReplicationTuning.versionsNamed : tuning.ancestorsNamed))
     }
 }
 

@@ -5,9 +5,10 @@ import LoveseatReplication
 /// `subChanges` (replication.md §6).
 struct SubChangesMessage: Hashable, Sendable {
     private static let gatewayChannels = "sync_gateway/bychannel"
-    private static let versioning = "rev-trees"
 
     var collection: Int?
+    /// How the subscriber wants revisions to be named.
+    let names: RevisionNaming
     /// The last sequence that the subscriber has; nil for none.
     var since: RemoteSequence?
     var isContinuous = false
@@ -30,12 +31,13 @@ struct SubChangesMessage: Hashable, Sendable {
     /// The protocol extensions that the subscriber supports.
     var extensions: String?
 
-    init() {}
+    init(_ names: RevisionNaming) { self.names = names }
 
     /// - Throws: ``ReplyError`` for a request that this side does not support, or a body that is not JSON.
-    init(_ message: Message) throws(ReplyError) {
+    init(_ message: Message, _ names: RevisionNaming) throws(ReplyError) {
         let properties = message.properties
-        guard (properties["versioning"] ?? Self.versioning) == Self.versioning else {
+        self.names = names
+        guard names.isNamed(by: properties["versioning"]) else {
             throw ReplyError("LiteCore", 501, "Incompatible document versioning.")
         }
         guard properties["filter"] == nil else {
@@ -73,7 +75,7 @@ struct SubChangesMessage: Hashable, Sendable {
         if isContinuous { message.properties["continuous"] = "true" }
         message.properties["batch"] = String(batch)
         if sendsReplacements { message.properties["sendReplacementRevs"] = "true" }
-        message.properties["versioning"] = Self.versioning
+        message.properties["versioning"] = names.versioning
         if activeOnly { message.properties["activeOnly"] = "true" }
         if lateActiveOnly { message.properties[ProtocolExtensions.activeOnly] = "true" }
         if wantsRevocations { message.properties["revocations"] = "true" }

@@ -108,7 +108,8 @@ struct Expectations: Sendable {
         let id = message.documentID
         if let sequence = message.sequence { return Key(documentID: id, sequence: sequence) }
         let found = entries.filter { key, entry in
-            key.documentID.isExactly(id) && entry.revision == message.revision
+            key.documentID.isExactly(id)
+                && message.revision.map { $0.isEquivalent(to: entry.revision) } ?? false
         }
         return found.count == 1 ? found.first?.key : nil
     }

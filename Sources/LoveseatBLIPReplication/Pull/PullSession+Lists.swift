@@ -154,7 +154,7 @@ extension PullSession {
 
     private func item(_ verdict: ChangeVerdict) -> ChangesMessage.Decision {
         switch verdict {
-        case .wanted(let ancestors): .wanted(known: Array(ancestors.prefix(setup.tuning.ancestorsNamed)))
+        case .wanted(let ancestors): .wanted(known: ancestors.named(setup.tuning))
         case .alreadyHere: .notWanted
         case .conflict: setup.isActive ? .wanted(known: []) : .refused(409)
         }

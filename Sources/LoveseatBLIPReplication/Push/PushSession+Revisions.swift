@@ -102,7 +102,8 @@ extension PushSession {
             copy: content.copy,
             bytes: max(1, message.body.count),
             isDelta: revision.deltaSource != nil,
-            isDistant: content.copy == nil && !delivery.known.isEmpty && content.history.count > 1,
+            isDistant: content.copy == nil && content.state == nil && !delivery.known.isEmpty
+                && content.history.count > 1,
             isUncertain: content.isUncertain
         )
         if parcel.isDelta {

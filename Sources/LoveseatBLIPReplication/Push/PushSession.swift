@@ -132,7 +132,9 @@ struct PushSession {
         var query = feed.query(since: sequence, limit: limit)
         query.isForPush = isProposing
         // Until it has answered once, the peer may be a Loveseat. Other peers ignore the digests.
-        query.tellsTrees = peer.kind == .loveseat || (isProposing && peer.receiver == nil)
+        query.tellsVersions = setup.names == .versions
+        let mayBeLoveseat = isProposing && peer.receiver == nil && setup.names == .trees
+        query.tellsTrees = peer.kind == .loveseat || mayBeLoveseat
         query.tellsLosses = subscription?.wantsRevocations == true
         return query
     }
@@ -195,7 +197,7 @@ struct PushSession {
             let message = ProposeChangesMessage(
                 list.map { ProposedChange($0.change) },
                 collection: setup.wireIndex,
-                extensions: ProtocolExtensions.all
+                extensions: setup.extensions
             )
             effects.append(
                 .send(message.message, then: .proposals(collection: setup.collection, list: number))

@@ -16,7 +16,10 @@ struct PushSetup {
     let isContinuous: Bool
     /// Whether deltas are sent to a peer that takes them.
     let sendsDeltas: Bool
+    /// How messages name revisions.
     let names: RevisionNaming
+    /// The protocol extensions that proposals name.
+    let extensions: String?
     let tuning: ReplicationTuning
 }
 

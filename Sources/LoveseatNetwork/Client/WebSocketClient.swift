@@ -213,6 +213,11 @@ package struct WebSocketClient: Sendable {
         headers.add(name: "Connection", value: "Upgrade")
         headers.add(name: "Upgrade", value: "websocket")
         headers.add(name: "Sec-WebSocket-Version", value: "13")
+        if options.offers.contains(.mobile4),
+            options.offers.contains(where: ReplicationProtocol.trees.contains)
+        {
+            headers.add(name: UpgradeHeaders.treesField, value: UpgradeHeaders.treesToken)
+        }
         headers.add(name: "Sec-WebSocket-Key", value: UpgradeHeaders.newKey())
         let offers = options.offers.map(\.rawValue).joined(separator: ",")
         headers.add(name: "Sec-WebSocket-Protocol", value: offers)

@@ -33,11 +33,20 @@ package enum UpgradeHeaders {
         headers[canonicalForm: name].contains { $0.lowercased() == token }
     }
 
-    /// The first protocol, in the client's order, that is supported here.
-    static func negotiate(_ headers: HTTPHeaders) -> ReplicationProtocol? {
-        headers[canonicalForm: "Sec-WebSocket-Protocol"].lazy.compactMap {
-            ReplicationProtocol(rawValue: String($0))
-        }
-        .first
+    /// The first protocol, in the client's order, that is supported here. Two Loveseats speak of trees if both can: only these carry all that
+    /// both know of a document.
+    static func negotiate(
+        _ headers: HTTPHeaders,
+        among supported: [ReplicationProtocol]
+    ) -> ReplicationProtocol? {
+        let common = headers[canonicalForm: "Sec-WebSocket-Protocol"]
+            .compactMap { ReplicationProtocol(rawValue: String($0)) }.filter(supported.contains)
+        let prefersTrees = hasToken(treesToken, in: headers, treesField)
+        let trees = prefersTrees ? common.first(where: ReplicationProtocol.trees.contains) : nil
+        return trees ?? common.first
     }
+
+    /// The header by which a Loveseat that also offers version vectors says that it would rather speak of trees with another Loveseat.
+    static let treesField = "Loveseat"
+    static let treesToken = "trees"
 }

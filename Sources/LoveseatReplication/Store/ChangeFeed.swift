@@ -12,6 +12,8 @@ package struct ChangeQuery: Hashable, Sendable {
     package var isForPush = false
     /// Whether the peer is told what is known besides the current revision.
     package var tellsTrees = false
+    /// Whether the peer has version vectors, and is told the ``LocalChange/state``.
+    package var tellsVersions = false
     /// Whether the peer is told of documents that it may not have any more.
     package var tellsLosses = false
 

@@ -24,7 +24,7 @@ package final class GatewayTwin {
             login: (name: String, password: String)? = nil,
             sessions: [String] = [],
             origin: String? = nil,
-            protocols: [String] = ReplicationProtocol.allCases.map(\.rawValue)
+            protocols: [String] = ReplicationProtocol.trees.map(\.rawValue)
         ) {
             (self.database, self.login, self.sessions) = (database, login, sessions)
             (self.origin, self.protocols) = (origin, protocols)
@@ -98,8 +98,9 @@ package final class GatewayTwin {
         {
             throw UpgradeRefusal(status: 503, reason: "Replication limit exceeded. Try again later.")
         }
-        let known = ReplicationProtocol.allCases
-        guard let negotiated = upgrade.protocols.lazy.compactMap(ReplicationProtocol.init).first else {
+        let known = ReplicationProtocol.trees
+        let offered = upgrade.protocols.lazy.compactMap(ReplicationProtocol.init)
+        guard let negotiated = offered.first(where: known.contains) else {
             let names = known.map(\.rawValue).joined(separator: ",")
             throw UpgradeRefusal(status: 500, reason: "I only speak \(names) protocols")
         }
