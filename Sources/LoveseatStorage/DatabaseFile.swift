@@ -56,10 +56,10 @@ enum DatabaseFile {
         guard try application == Schema.applicationID || isEmpty() else {
             throw LoveseatError(.unreadableDatabase, "db.sqlite is an SQLite file of another program")
         }
-        guard version <= Schema.version else {
+        guard version <= Schema.versionWithVectors else {
             throw LoveseatError(
                 .databaseTooNew,
-                "the database has format \(version), and this version of Loveseat supports \(Schema.version): update Loveseat"
+                "the database has format \(version), and this version of Loveseat supports \(Schema.versionWithVectors): update Loveseat"
             )
         }
         return version

@@ -20,6 +20,7 @@ enum DatabaseIdentity {
     /// compared again.
     static func renew(_ db: Database, _ options: DocumentStore.Options) throws {
         try create(db, options)
+        try SourceRenewal.replaceSource(db, options)
         // A document that was purged here, and is made anew, replaces the purged one at peers too. Tombstones begin to age anew: the clock of the
         // other device may have been years behind.
         try db.execute(

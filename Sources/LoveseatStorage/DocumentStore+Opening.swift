@@ -26,6 +26,7 @@ extension DocumentStore {
             let pool = try DatabasePool(path: file, configuration: transactions)
             try DatabaseFile.prepare(pool, options: options, folder: folder)
             try DatabaseIdentity.claim(file, pool, options)
+            try SourceRenewal.perform(pool, options)
             var readOnly = SQLiteConnections.configuration(options, cacheSize: options.cacheSize)
             readOnly.readonly = true
             // See KeptRead.

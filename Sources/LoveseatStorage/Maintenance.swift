@@ -43,5 +43,10 @@ extension DocumentStore {
     }
 
     /// Gives a copy an identity of its own where no file says that it is one, as in the simulator.
-    package func renewIdentity() throws { try write { try DatabaseIdentity.renew($0.database, options) } }
+    package func renewIdentity() throws {
+        try write {
+            try DatabaseIdentity.renew($0.database, options)
+            try $0.reloadVersions()
+        }
+    }
 }

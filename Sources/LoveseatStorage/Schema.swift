@@ -7,6 +7,15 @@ enum Schema {
     /// The version that this code writes. Since version 7, a tree's copies for hubs name their originals; an earlier version could not read
     /// them, and it does not know the tables of deletions and ancestors.
     static let version: Int32 = 7
+    /// The version of a database that stores version vectors, which an earlier code cannot read. Nothing else changes with it.
+    static let versionWithVectors: Int32 = 8
+
+    /// Writes ``versionWithVectors``, in the transaction that stores a vector.
+    static func noteVectors(in db: Database) throws {
+        if try Int32.fetchOne(db, sql: "PRAGMA user_version") ?? 0 < versionWithVectors {
+            try db.execute(sql: "PRAGMA user_version = \(versionWithVectors)")
+        }
+    }
 
     /// Whether a table exists. SQLite answers from the schema that it has read; GRDB would read all of it again.
     static func hasTable(_ name: String, in db: Database) throws -> Bool {

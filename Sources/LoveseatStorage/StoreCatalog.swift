@@ -12,6 +12,10 @@ package struct StoreCatalog: Sendable {
     var firstFree: UInt64 = 0
     /// The last sequence that may be used.
     var reserved: UInt64 = 0
+    /// The database as an author of versions; nil if it makes none.
+    var versions: StoreVersions?
+    /// Whether this process has noted that vectors are in the file.
+    var storesVectors = false
     /// Whether something purged is remembered (PurgeTable.swift).
     var remembersPurges = false
     /// How many revisions of a line are kept, if peers of CouchDB's wire are served (docs/decisions/0009).

@@ -29,17 +29,45 @@ extension DocumentStore {
 
     /// Restores an earlier snapshot, as a power loss does. The store must not be used meanwhile.
     ///
-    /// The reserve of sequences had reached the disk in any case, so it stands in what is restored, also for the next crash. `reserved`: that
-    /// of a store which this one replaces.
-    package func restore(_ snapshot: StoreSnapshot, reserved: UInt64 = 0) throws {
-        let used = max(reserved, reservedSequence)
-        try maintain { database in
+    /// The reserves had reached the disk in any case, so they stand in what is restored, also for the next crash. `reserves`: those of a store
+    /// which this one replaces.
+    package func restore(_ snapshot: StoreSnapshot, keeping reserves: StoreReserves? = nil) throws {
+        let own = try self.reserves()
+        let used = max(own.sequence, reserves?.sequence ?? 0)
+        let reason = try maintain { database in
             try snapshot.rows.read { try $0.backup(to: database) }
             if used > (try SequenceReserve.left(database)) { try SequenceReserve.save(used, in: database) }
+            try (reserves ?? own).restoreClock(in: database)
+            return try SourceRenewal.perform(database, options)
         }
+        if let reason { options.onNewSource(reason) }
         try reloadCatalog()
     }
 
+    /// What was reserved.
+    package func reserves() throws -> StoreReserves {
+        let sequence = catalog.withLock { max($0.reserved, $0.firstFree) }
+        return try maintain { StoreReserves(sequence: sequence, clock: try StoreReserves.clock(in: $0)) }
+    }
+}
+
+/// What reached the disk before it was used.
+package struct StoreReserves: Sendable {
     /// The last sequence that may have been used.
-    package var reservedSequence: UInt64 { catalog.withLock { max($0.reserved, $0.firstFree) } }
+    fileprivate let sequence: UInt64
+    /// The entries of the table `info` about the clock of versions.
+    fileprivate let clock: [String: String]
+
+    fileprivate static func clock(in database: Database) throws -> [String: String] {
+        try StoreVersions.entries(
+            [StoreVersions.sourceKey, StoreVersions.clockKey, OpenNote.key],
+            in: database
+        )
+    }
+
+    /// Puts the author of versions into an earlier state of the same disk. Whatever reserves times has everything before it reach the disk, a new
+    /// source, too.
+    fileprivate func restoreClock(in database: Database) throws {
+        for (key, value) in clock { try StoreVersions.save(key, value, in: database) }
+    }
 }

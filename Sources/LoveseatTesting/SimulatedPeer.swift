@@ -36,6 +36,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     package var service: (any Sendable)?
     /// Its databases if it is not a Loveseat; its store is then empty.
     package internal(set) var foreign: (any ForeignDatabases)?
+    private let system = SimulatedSystem()
     private var files: Files
     private struct Files {
         let blobFolder: String
@@ -72,6 +73,12 @@ package final class SimulatedPeer: @unchecked Sendable {
         let wall = SimulatedWallClock(clock)
         self.wall = wall
         options.time = { wall.now / 1_000 }
+        options.nanoseconds = {
+            UInt64(clamping: wall.now).multipliedReportingOverflow(by: 1_000_000).partialValue
+        }
+        let system = system
+        options.bootID = { "\(index)-\(system.starts)" }
+        options.newSource = { system.newSource(of: seed) }
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
         options.revisionDepth = revisionDepth
         options.runsTasksInPlace = runsTasksInPlace
@@ -97,11 +104,11 @@ package final class SimulatedPeer: @unchecked Sendable {
     ///
     /// `snapshot`: what is on the disk; nil for everything.
     ///
-    /// `reserved`: the last sequence that may have been used, if the disk is the same.
-    func reopen(_ snapshot: StoreSnapshot? = nil, reserved: UInt64 = 0) throws {
+    /// `reserves`: what had reached the disk in any case, if the disk is the same.
+    func reopen(_ snapshot: StoreSnapshot? = nil, keeping reserves: StoreReserves? = nil) throws {
         let content = try snapshot ?? store.snapshot()
         let opened = try files.open()
-        try opened.restore(content, reserved: reserved)
+        try opened.restore(content, keeping: reserves)
         try store.close()
         (store, service, checked) = (opened, nil, SeenState())
         // The transactions of the process that died are none that reached the disk in the new one.
@@ -183,8 +190,9 @@ package final class SimulatedPeer: @unchecked Sendable {
     func losePower(_ oracle: EditOracle) throws {
         // Its first sync failed, and was reported.
         guard let durable else { return }
+        system.starts += 1
         if files.options.runsTasksInPlace {
-            try reopen(durable.store, reserved: store.reservedSequence)
+            try reopen(durable.store, keeping: try store.reserves())
         } else {
             try store.restore(durable.store)
             collections = collections.map { store.collection($0.name) ?? $0 }

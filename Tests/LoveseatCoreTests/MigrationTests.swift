@@ -183,17 +183,19 @@ struct MigrationTests {
         _ readsOnly: Bool
     ) throws {
         let current = try currentVersion()
+        // The version of a database that stores version vectors.
+        let newest = current + 1
         try copy(version: current)
-        try execute("PRAGMA user_version = \(current + 1)")
+        try execute("PRAGMA user_version = \(newest + 1)")
         var config = scratch.config
         config.readOnly = readsOnly
         let error = #expect(throws: LoveseatError.self) {
             try LoveseatCore.Database(name: "old", config: config)
         }
         #expect(error?.code == .databaseTooNew)
-        #expect(error?.message.contains("format \(current + 1)") == true)
-        #expect(error?.message.contains("supports \(current)") == true)
-        #expect(try version(of: folder) == current + 1)
+        #expect(error?.message.contains("format \(newest + 1)") == true)
+        #expect(error?.message.contains("supports \(newest)") == true)
+        #expect(try version(of: folder) == newest + 1)
         // The refusal leaves nothing locked.
         try execute("PRAGMA user_version = \(current)")
         let database = try scratch.database("old")

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import LoveseatModel
 import LoveseatStorage
 import Testing
@@ -38,6 +39,13 @@ final class TemporaryStore {
 
     func record(_ id: String) throws -> DocumentRecord? {
         try store.readRows { try $0.record(id, in: collection) }
+    }
+
+    /// Runs SQL in the file, as another program would. The store must be closed.
+    func execute(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: "\(folder)/db.sqlite")
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
     }
 }
 

@@ -154,9 +154,9 @@ import Testing
             durable = try store.snapshot()
         }
 
-        private mutating func open(_ snapshot: StoreSnapshot, reserved: UInt64 = 0) throws {
+        private mutating func open(_ snapshot: StoreSnapshot, keeping reserves: StoreReserves? = nil) throws {
             let opened = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs")
-            try opened.restore(snapshot, reserved: reserved)
+            try opened.restore(snapshot, keeping: reserves)
             try store.close()
             store = opened
         }
@@ -169,7 +169,7 @@ import Testing
             case .crash: try open(try store.snapshot())
             case .losePower:
                 if random.chance(0.5) {
-                    try open(durable, reserved: store.reservedSequence)
+                    try open(durable, keeping: try store.reserves())
                 } else {
                     try store.restore(durable)
                 }

@@ -10,6 +10,7 @@ enum CollectionTable {
         catalog.schemaVersion = try schemaVersion(db)
         catalog.remembersPurges = try PurgeTable.remembersAny(db)
         catalog.marks = try MarkTable.load(db)
+        catalog.versions = try StoreVersions.load(db)
         catalog.revisionLimit = try Int.fetchOne(
             db,
             sql: "SELECT CAST(value AS INTEGER) FROM info WHERE key = ?",

@@ -20,19 +20,13 @@ enum SequenceReserve {
         return UInt64(clamping: value ?? 0)
     }
 
-    /// Reserves more sequences, if there are few left. Must be called outside of transactions.
-    ///
-    /// `syncsFully`: whether every commit reaches the disk anyway.
-    static func extend(_ catalog: inout StoreCatalog, in db: Database, syncsFully: Bool) throws {
+    /// The last sequence of a larger reserve; nil if there are enough left.
+    static func next(_ catalog: StoreCatalog) -> UInt64? {
         let highest = max(catalog.highestSequence, catalog.firstFree)
-        if highest + margin <= catalog.reserved { return }
+        if highest + margin <= catalog.reserved { return nil }
         let (limit, overflows) = highest.addingReportingOverflow(block)
-        if overflows { return impossible("no sequence can be reserved after \(highest)") }
-        if !syncsFully { try db.execute(sql: "PRAGMA synchronous = FULL") }
-        // If this fails, commits go on to reach the disk, which only takes longer.
-        defer { if !syncsFully { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
-        try save(limit, in: db)
-        catalog.reserved = limit
+        if overflows { impossible("no sequence can be reserved after \(highest)") }
+        return overflows ? nil : limit
     }
 
     /// Takes the place of the note of a closing, if there is one.
@@ -52,6 +46,7 @@ enum SequenceReserve {
             // So does a collection that is made anew, and was lost with the crash.
             if catalog.firstFree > 0 { try CollectionTable.retire(catalog.firstFree, in: db) }
             try ClosingNote.save(catalog, db)
+            if let versions = catalog.versions { try ClockReserve.release(versions, in: db) }
             return .commit
         }
     }

@@ -15,6 +15,13 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     let options: DocumentStore.Options
     /// How much trees keep, without the revision limit.
     private let retention: TreePolicy
+    private let wallAtBeginning: UInt64?
+    /// The system's clock for versions, in nanoseconds since 1970. A transaction reads it once.
+    private(set) lazy var wall = wallAtBeginning ?? options.nanoseconds()
+    /// Whether every commit reaches the disk.
+    let isFullSync: Bool
+    /// Why versions have another source since the transaction began.
+    var newSourceReasons: [NewSourceReason] = []
     /// The IDs changed in each collection, in order.
     private var changed: [(collection: CollectionHandle, ids: [String])] = []
     private var deleted: [CollectionHandle] = []
@@ -48,11 +55,14 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         blobs: BlobFiles,
         catalog: StoreCatalog,
         options: DocumentStore.Options,
-        retention: TreePolicy
+        retention: TreePolicy,
+        wall: UInt64?,
+        isFullSync: Bool
     ) {
         self.blobs = blobs
         self.options = options
         self.retention = retention
+        (wallAtBeginning, self.isFullSync) = (wall, isFullSync)
         super.init(database: database, catalog: catalog)
     }
 
@@ -70,6 +80,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     func finish() throws {
         if let failure { throw failure }
+        try saveClock()
         md5s = blobs.md5s.unwritten
         try md5Table.add(md5s)
         if !withTombstones.isEmpty { try deletionTable.note(in: withTombstones.sorted()) }
