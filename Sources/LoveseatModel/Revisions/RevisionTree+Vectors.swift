@@ -56,7 +56,7 @@ extension RevisionTree {
     }
 
     /// Adds a vector to those of a revision. Two vectors of one revision are united.
-    mutating func addVector(_ vector: VersionVector, of id: RevisionID) {
+    package mutating func addVector(_ vector: VersionVector, of id: RevisionID) {
         guard contains(id), !vector.isEmpty else { return }
         vectors[id] = vectors[id]?.united(with: vector) ?? vector
     }

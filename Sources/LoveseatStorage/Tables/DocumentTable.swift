@@ -47,6 +47,7 @@ struct DocumentTable: WrittenTable {
             guard let id, let current = current ?? tree.current else {
                 throw LoveseatError(.assertionFailed, "an empty tree")
             }
+            if !tree.vectors.isEmpty { try transaction.noteVectors() }
             let parts = try RowParts(tree, current: current, over: nil)
             let sequence = try insertRow(
                 id,
@@ -87,6 +88,7 @@ struct DocumentTable: WrittenTable {
         if sequence == record.sequence {
             try transaction.markTable.withdraw(of: record, unlessIn: tree, collection)
         }
+        if !tree.vectors.isEmpty { try transaction.noteVectors() }
         let parts = try RowParts(tree, current: current, over: record, digest: digest)
         let statement = try RawStatement(collection.statements.update, in: database)
         statement.bind(1, record.row)

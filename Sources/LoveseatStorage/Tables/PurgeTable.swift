@@ -108,6 +108,7 @@ struct PurgeTable: WrittenTable {
             over: purged,
             flags: flags.treeFlags,
             body: body,
+            vector: try transaction.edited(VersionVector()),
             by: transaction.treePolicy
         ) {
             try BodyDigest.revisionID(parent: $0, isDeleted: false, body: body)
@@ -125,6 +126,7 @@ extension RevisionTree {
         over purged: [PurgeTable.PurgedRevision],
         flags: Flags,
         body: JSONText,
+        vector: VersionVector?,
         by policy: TreePolicy,
         name: (_ parent: RevisionID?) throws -> RevisionID
     ) throws -> RevisionID {
@@ -132,8 +134,10 @@ extension RevisionTree {
         if let same = purged.first(where: { $0.origin == revision || $0.original == revision }) {
             revision = try name(same.original)
             try addLine([revision, same.original], origin: same.origin, flags: flags, body: body, by: policy)
+            if let vector { addVector(vector, of: revision) }
         } else {
-            RevisionEdit(id: revision, parent: nil, flags: flags, body: body).insert(into: &self, by: policy)
+            RevisionEdit(id: revision, parent: nil, flags: flags, body: body, vector: vector)
+                .insert(into: &self, by: policy)
         }
         for given in purged where !contains(given.original) { giveUp(given.original, by: policy) }
         return revision

@@ -21,7 +21,10 @@ extension StoreWriteTransaction {
     /// Calls a closure with the database as an author of versions, and with the system's clock; nil if the database makes no versions.
     ///
     /// What the closure changes takes effect with the transaction.
-    package func withAuthor<T>(_ body: (inout VersionAuthor, _ wall: UInt64) throws -> T) rethrows -> T? {
+    package func withAuthor<T, Failure>(
+        _ body: (inout VersionAuthor, _ wall: UInt64) throws(Failure) -> T
+    ) throws(Failure) -> T? {
+        // Most databases make no versions.
         guard var versions = catalog.versions else { return nil }
         versions.noteMaking(wall: wall)
         let result = try body(&versions.author, wall)
@@ -43,7 +46,39 @@ extension StoreWriteTransaction {
         }
     }
 
+    /// Returns the vector of an edit of a leaf; nil if the database makes no versions.
+    ///
+    /// An edit of the current revision decides against all other candidates, so it includes their versions.
+    func vector(ofEditOf parent: RevisionID, in tree: RevisionTree) throws -> VersionVector? {
+        try edited(tree.vectorToEdit(parent, givingUp: tree.givenUp(byEditOf: parent)))
+    }
+
+    /// Returns the vector of a revision that a verdict has made; nil if the database makes no versions.
+    ///
+    /// - Parameters:
+    ///   - parent: The revision on which it is made.
+    ///   - others: The revisions that it gives up.
+    ///   - tree: The tree before the verdict.
+    func vector(
+        ofVerdictOn parent: RevisionID,
+        givingUp others: [RevisionID],
+        in tree: RevisionTree
+    ) throws -> VersionVector? {
+        let lost = others.map { tree.vectorToEdit($0) }.reduce(VersionVector()) { $0.united(with: $1) }
+        let kept = tree.vectorToEdit(parent)
+        if lost.isEmpty || kept.isEmpty { return try edited(kept.united(with: lost)) }
+        do throws(VersionError) {
+            return try withAuthor { author, wall throws(VersionError) in
+                try author.merge(kept, lost, wall: wall).pruned(wall: wall)
+            }
+        } catch {
+            // One author made both. Versions that stand for revisions of trees have one author, too.
+            return try edited(kept.united(with: lost))
+        }
+    }
+
     private func edit(_ vector: VersionVector) throws(VersionError) -> VersionVector? {
+        // The caller has looked.
         guard var versions = catalog.versions else { return nil }
         versions.noteMaking(wall: wall)
         // The state was accepted when it arrived. If the system's clock was set back since, the edit is earlier than some of it.
@@ -71,23 +106,79 @@ extension StoreWriteTransaction {
         of id: String,
         from peer: String
     ) throws {
-        guard let before = catalog.versions else {
-            var clock = HybridClock()
-            return try clock.see(vector, wall: wall)
-        }
-        var versions = before
-        try versions.author.see(vector, wall: wall)
-        let source = before.author.source
-        if let own = vector.time(of: source) {
-            let isIncluded = known?.contains { $0.time(of: source) ?? 0 >= own } ?? true
-            if !(isIncluded && before.mayHaveMade(own)), versions.admitsDemand(of: peer) {
-                replaceCatalog { $0.versions = versions }
-                return try takeNewSource(
-                    .unknownVersion(try Version(time: own, source: source), document: id)
-                )
+        var author = try catalog.versions?.author ?? VersionAuthor(SourceID(high: 0, low: 1))
+        try author.see(vector, wall: wall)
+        if catalog.versions == nil { return }
+        try takeNewSource(ifUnknown: vector, over: known, of: id, from: peer)
+        try replaceCatalog {
+            if let source = $0.versions?.author.source {
+                $0.versions?.author = try VersionAuthor(source, clock: author.clock)
             }
         }
+    }
+
+    /// Verifies the vectors that came with a tree, as ``accept(_:over:of:from:)`` does.
+    ///
+    /// `tree`: the document's tree; nil if the document is not here. `remote`: nil for a peer without marks.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if a time is refused.
+    func accept(
+        _ vectors: [RevisionID: VersionVector],
+        over tree: RevisionTree?,
+        of id: String,
+        from remote: Int?
+    ) throws {
+        // Most documents have none.
+        if vectors.isEmpty { return }
+        let peer = remote.map(String.init) ?? ""
+        do {
+            for vector in vectors.values {
+                try accept(vector, over: tree?.vectors.values, of: id, from: peer)
+            }
+        } catch is VersionError { throw RevisionTree.InsertRefusal.badHistory }
+    }
+
+    /// Verifies the vectors that came with a revision.
+    func acceptVectors(of incoming: IncomingRecord, over tree: RevisionTree?) throws {
+        // Most revisions come without any.
+        guard let vectors = incoming.knowledge?.vectors, !vectors.isEmpty else { return }
+        if incoming.isExported { return try acceptExported(vectors, over: tree, of: incoming.documentID) }
+        try accept(vectors, over: tree, of: incoming.documentID, from: incoming.remote)
+    }
+
+    /// Does the same for the vectors of an export. It is the user's own data: whatever the device's clock says, it is not refused.
+    func acceptExported(
+        _ vectors: [RevisionID: VersionVector],
+        over tree: RevisionTree?,
+        of id: String
+    ) throws {
+        // Most databases make no versions.
+        if catalog.versions == nil { return }
+        for vector in vectors.values {
+            try takeNewSource(ifUnknown: vector, over: tree?.vectors.values, of: id, from: Self.exports)
+            // If the clock is wrong, edits are earlier than these versions until it is set, and include them all the same.
+            replaceCatalog { try? $0.versions?.author.see(vector, wall: wall) }
+        }
+    }
+
+    /// Stands for a peer. No peer has this name.
+    private static let exports = "exports"
+
+    private func takeNewSource(
+        ifUnknown vector: VersionVector,
+        over known: (some Sequence<VersionVector>)?,
+        of id: String,
+        from peer: String
+    ) throws {
+        // A vector by others tells nothing.
+        guard var versions = catalog.versions, let time = vector.time(of: versions.author.source) else {
+            return
+        }
+        let source = versions.author.source
+        let isIncluded = known?.contains { $0.time(of: source) ?? 0 >= time } ?? true
+        if isIncluded, versions.mayHaveMade(time) { return }
+        guard versions.admitsDemand(of: peer) else { return }
         replaceCatalog { $0.versions = versions }
+        try takeNewSource(.unknownVersion(try Version(time: time, source: source), document: id))
     }
 
     private func takeNewSource(_ reason: NewSourceReason) throws {
@@ -117,6 +208,24 @@ extension StoreWriteTransaction {
         if catalog.storesVectors { return }
         try Schema.noteVectors(in: database)
         replaceCatalog { $0.storesVectors = true }
+    }
+}
+
+extension RevisionTree {
+    /// The revisions against which an edit of a leaf decides: all other candidates if it is the current one, and if leaves are not kept for peers
+    /// of CouchDB's wire. None of them waits for a resolver.
+    fileprivate func givenUp(byEditOf leaf: RevisionID) -> [RevisionID] {
+        if isLine || keepsBranches || leaf != current?.id { return [] }
+        let winner = original(leaf)
+        return candidates.filter { $0.original != winner }.map(\.node.id)
+    }
+
+    /// The vector on which an edit of a leaf is made that gives up other revisions. Those that never had a version are not part of it.
+    fileprivate func vectorToEdit(_ leaf: RevisionID, givingUp others: [RevisionID]) -> VersionVector {
+        others.reduce(vectorToEdit(leaf)) { vector, other in
+            let lost = state(of: other).vector
+            return lost.isEmpty ? vector : vector.united(with: lost)
+        }
     }
 }
 

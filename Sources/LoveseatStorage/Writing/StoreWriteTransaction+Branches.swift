@@ -221,7 +221,8 @@ extension StoreWriteTransaction {
             }
             var tree = RevisionTree()
             let revision = try BodyDigest.revisionID(parent: nil, isDeleted: isDeleted, body: body)
-            RevisionEdit(id: revision, parent: nil, flags: flags.treeFlags, body: body)
+            let vector = try edited(VersionVector())
+            RevisionEdit(id: revision, parent: nil, flags: flags.treeFlags, body: body, vector: vector)
                 .insert(into: &tree, by: treePolicy)
             try documentTable.store(tree, over: nil, id: id, in: collection)
             return revision
@@ -241,7 +242,8 @@ extension StoreWriteTransaction {
             id: revision,
             parent: base,
             flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
-            body: body
+            body: body,
+            vector: try vector(ofEditOf: base, in: tree)
         )
         edit.insertOnLeaf(of: &tree, by: treePolicy)
         try documentTable.store(tree, over: record, in: collection)

@@ -77,6 +77,7 @@ extension StoreWriteTransaction {
             if let body = node.body { _ = rowFlags(of: body, isDeleted: node.isDeleted) }
         }
         guard let record = try record(id, in: collection) else {
+            try acceptExported(tree.vectors, over: nil, of: id)
             if catalogView.remembersPurges { _ = try purgeTable.remove(id, in: collection) }
             try documentTable.store(tree, over: nil, id: id, in: collection)
             return true
@@ -92,7 +93,8 @@ extension StoreWriteTransaction {
             body: body,
             sender: .loveseat
         )
-        if tree.isTold { incoming.knowledge = tree.knowledge }
+        incoming.isExported = true
+        if tree.isTold || !tree.vectors.isEmpty { incoming.knowledge = tree.knowledge }
         do { _ = try insert(incoming, in: collection) } catch is RevisionTree.InsertRefusal {
             throw LoveseatError(
                 .conflict,

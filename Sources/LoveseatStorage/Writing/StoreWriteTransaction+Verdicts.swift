@@ -16,7 +16,9 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try verdictWriter.resolve(remote, verdict, from: peer, in: &tree)
+        try deciding(in: &tree) { writer, tree in
+            try writer.resolve(remote, verdict, from: peer, in: &tree)
+        }
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id
     }
@@ -36,7 +38,9 @@ extension StoreWriteTransaction {
         let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
         guard live.contains(local), live.contains(remote) else { return false }
         var tree = try record.tree()
-        try verdictWriter.decide(between: local, and: remote, verdict, from: .loveseat, in: &tree)
+        try deciding(in: &tree) { writer, tree in
+            try writer.decide(between: local, and: remote, verdict, from: .loveseat, in: &tree)
+        }
         try documentTable.store(tree, over: record, in: collection)
         return true
     }
@@ -53,22 +57,40 @@ extension StoreWriteTransaction {
     ) throws -> RevisionID {
         var tree = try record.tree()
         let kept = tree.node(leaf)?.body
-        let made = try verdictWriter.resolve(
-            keeping: leaf,
-            edit: edit?.keepingAttachments(of: kept),
-            in: &tree
-        )
+        let made = try deciding(in: &tree) { writer, tree in
+            try writer.resolve(keeping: leaf, edit: edit?.keepingAttachments(of: kept), in: &tree)
+        }
         guard made != nil else { return record.revision }
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id ?? record.revision
     }
 
-    private var verdictWriter: VerdictWriter {
-        VerdictWriter(policy: treePolicy) { draft in
-            try draft.node(flags: self.rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags)
+    /// Has a verdict written into a tree, and gives the revisions that it makes their vectors.
+    private func deciding<T>(
+        in tree: inout RevisionTree,
+        _ write: (VerdictWriter, inout RevisionTree) throws -> T
+    ) throws -> T {
+        let before = tree
+        let vectors = VerdictVectors()
+        let writer = VerdictWriter(policy: treePolicy) { draft in
+            let node = try draft.node(
+                flags: self.rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags
+            )
+            vectors.made[node.id] = try self.vector(
+                ofVerdictOn: draft.parent,
+                givingUp: draft.givenUp,
+                in: before
+            )
+            return node
         }
+        let result = try write(writer, &tree)
+        for (id, vector) in vectors.made { tree.addVector(vector, of: id) }
+        return result
     }
 }
+
+/// The vectors of revisions that a verdict makes.
+private final class VerdictVectors { var made: [RevisionID: VersionVector] = [:] }
 
 extension RevisionDraft {
     fileprivate func node(flags: RevisionTree.Flags) throws(LoveseatError) -> RevisionTree.Node {

@@ -202,8 +202,14 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let flags = try flagsOfSaved(body, isDeleted: isDeleted)
         let revision = try BodyDigest.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try record.tree()
-        RevisionEdit(id: revision, parent: record.revision, flags: flags.treeFlags, body: body)
-            .insert(into: &tree, by: treePolicy)
+        let edit = RevisionEdit(
+            id: revision,
+            parent: record.revision,
+            flags: flags.treeFlags,
+            body: body,
+            vector: try vector(ofEditOf: record.revision, in: tree)
+        )
+        edit.insert(into: &tree, by: treePolicy)
         return (revision, try documentTable.store(tree, over: record, in: collection))
     }
 
@@ -220,16 +226,25 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             return made
         }
         let revision = try BodyDigest.revisionID(parent: nil, isDeleted: false, body: body)
+        let tree = try edited(VersionVector()).map { vector in
+            var tree = RevisionTree()
+            let known = flags.union(.verified).treeFlags
+            RevisionEdit(id: revision, parent: nil, flags: known, body: body, vector: vector)
+                .insert(into: &tree, by: treePolicy)
+            return RevisionTreeEncoder.encode(tree) ?? []
+        }
         let sequence = try documentTable.insertRow(
             id,
             in: collection,
             revision: revision,
             flags: flags.union(.verified),
             synced: 0,
-            tree: nil,
+            tree: tree,
             body: body
         )
-        return sequence.map { (revision, $0) }
+        guard let sequence else { return nil }
+        if tree != nil { try noteVectors() }
+        return (revision, sequence)
     }
 
     func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {
