@@ -8,6 +8,7 @@ extension RevisionTree: CustomStringConvertible {
             if node.isDeleted { words.append("deleted") }
             if node.body == nil { words.append("without body") }
             if node.flags.contains(.pending) { words.append("pending") }
+            if let vector = vectors[node.id] { words.append("with \(vector)") }
             if copies[node.id] != nil { words.append("a copy of \(original(node.id))") }
             words.append("of \(origin(of: node.id).text.prefix(8))")
             if candidates.contains(node.id) { words.append("candidate") }
@@ -37,6 +38,9 @@ extension RevisionTree {
         }
         for (remote, id) in remotes where nodes[id] == nil {
             problems.append("remote \(remote) is marked to have \(id), which is not here")
+        }
+        for id in vectors.keys.sorted(by: >) where nodes[id] == nil {
+            problems.append("revision \(id) has a version vector, and is not here")
         }
         for copy in copies.keys.sorted(by: >) where nodes[copy] == nil || CopyName(copy) == nil {
             problems.append(

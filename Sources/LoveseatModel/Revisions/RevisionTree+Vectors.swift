@@ -74,13 +74,14 @@ extension RevisionID {
     private static let versionDigestLength = 20
 
     /// Creates the ID that a version gets in a tree, so that peers with trees can be told of it. Every database gives the same version on top
-    /// of the same parent the same ID, and of other generations the same digest (version-vectors.md §19.2).
+    /// of the same parent the same ID.
     ///
-    /// It is nil if the parent has the last generation.
+    /// The parent is part of the name, because it depends on what a database knows: one ID with two parents would be a contradiction wherever
+    /// two trees meet. A version with two IDs is one state (``CurrentRevisionRule``). The ID is nil if the parent has the last generation.
     package init?(version: Version, documentID: String, parent: RevisionID?, sha256: ([UInt8]) -> [UInt8]) {
         let (generation, overflow) = (parent?.generation ?? 0).addingReportingOverflow(1)
         if overflow { return nil }
-        let text = "\(Self.versionFormat)\n\(documentID)\n\(version.text)"
+        let text = "\(Self.versionFormat)\n\(documentID)\n\(version.text)\n\(parent?.text ?? "")"
         self.init(
             generation: generation,
             digest: sha256(Array(text.utf8)).prefix(Self.versionDigestLength)

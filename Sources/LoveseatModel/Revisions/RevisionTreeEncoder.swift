@@ -1,11 +1,11 @@
 /// Writes the bytes that the database keeps of a tree, beside the current revision's own row (docs/schema.md).
 ///
 /// A version byte: 5 if there are version vectors, otherwise 4 if there are copies, otherwise 3 if there are fingerprints, otherwise 2; the
-/// number of nodes; each node as flags, parent (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes, then
-/// pairs of a remote's number and a node's position; the number of closed revisions, then their IDs; the number of copies, then the position
-/// of each (in versions 2 and 3 it is 0). From version 3 on follow the number of nodes with fingerprints of forgotten revisions, then each one's position, the number of
-/// its fingerprints, and their bytes, the lowest first. In version 5 follow the number of nodes with a vector, then each one's position, in
-/// ascending order, the length of its vector's binary form, and that form.
+/// number of nodes; each node as flags, parent (its position + 1, or 0), revision ID, body length + 1 or 0, body; the number of remotes,
+/// then pairs of a remote's number and a node's position; the number of closed revisions, then their IDs; the number of copies, then the
+/// position of each (in versions 2 and 3 it is 0). From version 3 on follow the number of nodes with fingerprints of forgotten revisions,
+/// then each one's position, the number of its fingerprints, and their bytes, the lowest first. In version 5 follow the number of nodes
+/// with a vector, then each one's position, in ascending order, the length of its vector's binary form, and that form.
 ///
 /// Loveseat 0.2.0 recognised copies by their content, and wrote them into versions 2 and 3: each one's ID, the number of its sources, and
 /// the two IDs of each. They are edits now.

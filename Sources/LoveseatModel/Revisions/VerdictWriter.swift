@@ -93,7 +93,7 @@ package struct VerdictWriter {
     }
 
     /// Gives up leaves. If all leaves are kept for peers of CouchDB's wire, each gets a tombstone.
-    private func giveUp(_ ids: [RevisionID], in tree: inout RevisionTree) throws {
+    func giveUp(_ ids: [RevisionID], in tree: inout RevisionTree) throws {
         for id in ids {
             guard tree.keepsBranches, let node = tree.nodes[id], !node.isDeleted, id.generation < .max else {
                 tree.closed.insert(tree.original(id))

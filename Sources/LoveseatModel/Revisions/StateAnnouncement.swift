@@ -1,0 +1,62 @@
+/// A state that a peer with versions has, and that is known here or part of what is here (version-vectors.md §11.1). Its content is not needed.
+package struct StateAnnouncement: Sendable {
+    /// The vector, as far as it was announced.
+    package var state: StateHistory
+    /// The number under which marks for the peer are kept; nil on the passive side, which keeps none.
+    package var remote: RevisionTree.Remote?
+    /// The peer has taken a newer state from here since it announced this one.
+    package var isOutdated = false
+
+    package init(_ state: StateHistory, remote: RevisionTree.Remote?) {
+        (self.state, self.remote) = (state, remote)
+    }
+
+    /// Records what the announcement says.
+    ///
+    /// The vector of a known revision grows by what was announced. If the current revision does not include the announced one, peers with versions
+    /// would refuse it, because only this tree says that it has won. So its vector is made to include it, or the greater version wins.
+    ///
+    /// - Throws: Errors of `resolution`; the tree is then as before.
+    package func record(in tree: inout RevisionTree, by resolution: inout StateResolution) throws {
+        let before = tree
+        do {
+            try note(in: &tree, by: &resolution)
+            tree.releasePending()
+            resolution.policy.prune(&tree)
+        } catch {
+            tree = before
+            throw error
+        }
+    }
+
+    func note(in tree: inout RevisionTree, by resolution: inout StateResolution) throws {
+        guard let name = state.name else { return }
+        guard let known = tree.node(named: name) else { return noteOlder(name, in: &tree) }
+        // A vector of nothing but the version that stands for the revision says nothing.
+        if state.vector.hasValidTimes, state.vector.versions != known.encodedVersion.map({ [$0] }) {
+            tree.addVector(state.vector, of: known)
+        }
+        if let remote, !isOutdated { tree.remotes[remote] = known }
+        guard let current = tree.current, current.id != known, !tree.includes(name, in: current.id) else {
+            return
+        }
+        let rivals = tree.candidates.filter { candidate in
+            candidate.node.id != current.id
+                && (candidate.node.id == known || tree.isAncestor(known, of: candidate.node.id))
+        }
+        let open = tree.open(among: rivals)
+        let greatest = (open.isEmpty ? rivals : open).map(\.node.id).max { one, other in
+            StateResolution.isGreater(other, than: one, in: tree)
+        }
+        guard let greatest else { return }
+        try resolution.decide(between: current.id, and: greatest, open.isEmpty ? .local : .byRule, in: &tree)
+    }
+
+    /// A peer whose mark includes the state has fallen back to it, or the state is late. It is offered the current revision once more.
+    private func noteOlder(_ name: RevisionName, in tree: inout RevisionTree) {
+        guard let remote, !isOutdated, let mark = tree.remotes[remote], tree.includes(name, in: mark) else {
+            return
+        }
+        tree.forgetRemote(remote)
+    }
+}

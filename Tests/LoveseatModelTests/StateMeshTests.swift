@@ -1,0 +1,23 @@
+import LoveseatModel
+import LoveseatTesting
+import Testing
+
+/// Histories of a document at peers that exchange states and trees. Numbers in comments are those of version-vectors.md §18.
+@Suite struct StateMeshTests {
+    // 70, 73, 76 to 79
+    @Test(arguments: [(false, false), (false, true), (true, false), (true, true)])
+    func `all peers end with the same state, and no version has two contents`(trees: Bool, resolves: Bool)
+        throws
+    {
+        for seed in PropertySeeds.of("MESH", 200) {
+            let mesh = try StateMesh(seed: seed, trees: trees, resolves: resolves)
+            #expect(mesh.problems.isEmpty, "seed \(seed)")
+            #expect(mesh.rounds != nil, "seed \(seed)")
+            let currents = mesh.trees.compactMap(\.current)
+            guard let first = currents.first else { continue }
+            #expect(currents.allSatisfy { $0.saysTheSame(as: first) }, "seed \(seed)")
+            let names = Set(zip(mesh.trees, currents).map { tree, node in tree.version(of: node.id) })
+            #expect(names.count == 1, "seed \(seed)")
+        }
+    }
+}
