@@ -1,6 +1,6 @@
 import Foundation
 package import LoveseatCore
-import LoveseatModel
+package import LoveseatModel
 import LoveseatStorage
 
 /// A folder for databases that is gone when the test is over.
@@ -40,6 +40,44 @@ extension LoveseatCore.Collection {
         pulled.asksResolver = true
         let incoming = pulled
         _ = try store.write { try $0.insert(incoming, in: handle) }
+    }
+
+    /// A revision that another database sends. Without an ID, it gets the one that is derived from its version.
+    package struct VersionedRevision: Sendable {
+        let id: String?
+        let vector: String?
+
+        package init(id: String? = nil, vector: String? = nil) { (self.id, self.vector) = (id, vector) }
+    }
+
+    /// Stores a document with version vectors, as another Loveseat sends it, and returns the IDs of its revisions, the newest first.
+    ///
+    /// `line`: the revisions, the oldest first, each on top of the one before. Only the last one has content.
+    package func receive(_ line: [VersionedRevision], of id: String) throws -> [RevisionID] {
+        var knowledge = TreeKnowledge()
+        for revision in line {
+            let parent = knowledge.nodes.first?.id
+            let vector = try revision.vector.map { try VersionVector($0) }
+            let derived = vector?.current.flatMap {
+                RevisionID(version: $0, documentID: id, parent: parent, sha256: Hashing.sha256)
+            }
+            guard let name = revision.id.map({ RevisionID($0) }) ?? derived else {
+                throw LoveseatError(.badRevisionID, "a revision has neither an ID nor a version")
+            }
+            knowledge.nodes.insert(RevisionTree.Node(id: name, parent: parent, flags: [], body: nil), at: 0)
+            knowledge.vectors[name] = vector
+        }
+        var received = IncomingRecord(
+            documentID: id,
+            history: knowledge.nodes.map(\.id),
+            isDeleted: false,
+            body: try JSONText(#"{"text":"there"}"#),
+            sender: .loveseat
+        )
+        received.knowledge = knowledge
+        let incoming = received
+        _ = try openStore().write { try $0.insert(incoming, in: handle) }
+        return incoming.history
     }
 
     /// Every document's ID, with its revision and text; tombstones included.

@@ -107,6 +107,25 @@ struct DocumentTests {
         try await server.stop()
     }
 
+    @Test func `a revision has its versions, if the document has any`() async throws {
+        let server = try await InspectorServer()
+        let (ben, anna) = (
+            "16345785d8a00000@ZwCGnI/3SA40pwpwiwKHAA", "16345785d8000000@VVebVXiW0M4XZMR/7WRPmw"
+        )
+        let ids = try server.collection.receive(
+            [.init(id: "1-aabb"), .init(vector: "\(ben); \(anna)")],
+            of: "a"
+        )
+        let shown = try await server.json("/api/document", ["id": "a"])["revisions"]
+        #expect(shown?[0]?["id"]?.string == ids.first?.text)
+        #expect(shown?[0]?["version"]?.string == ben)
+        #expect(shown?[0]?["merged"] == [])
+        #expect(shown?[0]?["previous"] == [.string(anna)])
+        #expect(shown?[0]?["flags"] == ["current", "leaf", "derived"])
+        #expect(shown?[1]?["version"] == nil)
+        try await server.stop()
+    }
+
     @Test func `totals count documents, tombstones, bytes and conflicts`() async throws {
         let server = try await InspectorServer()
         try server.collection.save(Document(id: "a", ["n": 1]))

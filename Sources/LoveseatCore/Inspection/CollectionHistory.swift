@@ -13,7 +13,7 @@ package struct CollectionHistory {
         /// The nearest ancestor that is kept.
         package let parent: RevisionID?
         /// `current`, `leaf`, `deleted`, `conflict` (waits for a resolver), `candidate` (neither superseded nor closed), `closed`
-        /// (given up).
+        /// (given up), `derived` (the ID was made from a version).
         package let flags: [String]
         /// The original, if this is a copy for a hub.
         package let original: RevisionID?
@@ -21,6 +21,19 @@ package struct CollectionHistory {
         package let origins: [RevisionID]
         /// Whether its content is kept.
         package let hasBody: Bool
+        /// The version by which peers of Couchbase Lite 4 name the revision, with those that the revision includes. Nil if such peers are
+        /// told the ID, as in a document without versions.
+        package let vector: VersionVector?
+
+        /// Adds the versions to a JSON object: `version`, `merged` (those of which it was merged) and `previous`. Nothing without
+        /// ``vector``.
+        package func addVersions(to json: inout JSONObject) {
+            // A document without versions.
+            guard let vector else { return }
+            json["version"] = vector.current.map { .string($0.text) }
+            json["merged"] = .array(vector.mergeVersions.map { .string($0.text) })
+            json["previous"] = .array(vector.previous.map { .string($0.text) })
+        }
     }
 
     /// A change in a collection, in order of its sequence.
@@ -74,15 +87,26 @@ package struct CollectionHistory {
             let isClosed = closed.contains(tree.original(node.id))
             if candidates.contains(node.id), node.id != current, !isClosed { flags.append("candidate") }
             if isClosed { flags.append("closed") }
+            if Self.isDerived(node.id, of: id, in: tree) { flags.append("derived") }
+            let vector = tree.vectors.isEmpty ? nil : tree.state(of: node.id).vector
             return TreeRevision(
                 id: node.id,
                 parent: node.parent,
                 flags: flags,
                 original: tree.copies[node.id] == nil ? nil : tree.original(node.id),
                 origins: tree.isLine ? [] : [tree.origin(of: node.id)],
-                hasBody: node.body != nil
+                hasBody: node.body != nil,
+                vector: vector?.isEmpty == false ? vector : nil
             )
         }
+    }
+
+    /// Whether a revision's ID was made from its version, because it came from a peer that has no revision IDs. The generation is not
+    /// compared: the parent may have been forgotten.
+    private static func isDerived(_ revision: RevisionID, of id: String, in tree: RevisionTree) -> Bool {
+        guard let version = tree.vectors[revision]?.current else { return false }
+        let derived = RevisionID(version: version, documentID: id, parent: nil, sha256: Hashing.sha256)
+        return derived?.digest.utf8.elementsEqual(revision.digest.utf8) == true
     }
 
     /// The body of a revision, if it is kept.

@@ -71,11 +71,13 @@ extension InspectorRoutes {
     }
 
     private static func json(_ revision: CollectionHistory.TreeRevision) -> JSONValue {
-        [
+        var json: JSONObject = [
             "id": .string(revision.id.text), "parent": revision.parent.map { .string($0.text) } ?? .null,
             "flags": .array(revision.flags.map { .string($0) }), "hasBody": .bool(revision.hasBody),
             "copyOf": revision.original.map { .string($0.text) } ?? .null,
         ]
+        revision.addVersions(to: &json)
+        return .object(json)
     }
 
     /// The live leaves that contend, the current one first; none if there is no conflict.

@@ -81,6 +81,12 @@ export const short = revision => {
   return `${generation}-${digest.slice(0, 8)}`
 }
 
+// A version's time, and the beginning of its source.
+export const shortVersion = version => {
+  const [time, source = ''] = version.split('@')
+  return `${time}@${source.slice(0, 4)}…`
+}
+
 // Calls a function when it has not been called for a while, with the last arguments.
 export const debounced = (milliseconds, call) => {
   let timer

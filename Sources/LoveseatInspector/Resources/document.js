@@ -1,6 +1,6 @@
 // One document: its content, revisions, differences, conflicts and blobs.
 
-import { bytes, counted, day, element, empty, failure, get, parameters, post, short, svg, throttled } from '/common.js'
+import { bytes, counted, day, element, empty, failure, get, parameters, post, short, shortVersion, svg, throttled } from '/common.js'
 import { tree } from '/tree.js'
 
 export const documentView = (place, [collection, id]) => {
@@ -157,10 +157,16 @@ export const documentView = (place, [collection, id]) => {
       element('code', { title: revision.id }, short(revision.id)),
       ...revision.flags.filter(flag => flag !== 'leaf').map(flag => element('span', { class: `tag ${flag === 'conflict' ? 'bad' : ''}` }, flag)),
       revision.copyOf && element('span', { class: 'hint' }, `copy of ${short(revision.copyOf)}`),
+      revision.version && element('code', { class: 'hint', title: versions(revision) }, shortVersion(revision.version)),
       !revision.hasBody && element('span', { class: 'hint' }, 'content not kept'))))
     const rest = answer.revisions.length - list.length
     return [element('div', { class: 'revisions' }, drawing, names), rest > 0 && element('p', { class: 'hint' }, `${rest} older ones are not shown`)]
   }
+
+  // All versions that a revision includes.
+  const versions = ({ version, merged, previous }) => [
+    version, ...merged.map(other => `merged ${other}`), ...previous.map(other => `previous ${other}`),
+  ].join('\n')
 
   // Differences
 

@@ -1,0 +1,81 @@
+import ArgumentParser
+import Foundation
+import Loveseat
+
+struct Revisions: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revs",
+        abstract: "Show a document's revisions, newest first.",
+        discussion:
+            """
+            Prints the ID, the parent and the flags of each revision. A leaf has no children. A candidate was neither superseded nor \
+            given up. A closed revision was given up by a peer that knew it. One in conflict waits for the app's resolver. A copy \
+            repeats another revision for a peer that accepts only descendants of its current one. If a document has several \
+            lines, the origin is the first revision of the line.
+
+            Peers of Couchbase Lite 4 name revisions by versions. A revision with a version has it as its fourth field, and the \
+            version's time as the fifth. The lines below list the two versions of which it was merged, if it is a merge, and the \
+            previous ones, the last of each other database. A version by Revision+Tree+Encoding stands for a revision without a \
+            version; its time is the beginning of that revision's ID. A derived ID was made from the version, because the \
+            revision came from a peer that has no revision IDs.
+            """
+    )
+
+    @OptionGroup var options: CollectionOptions
+    @Argument(help: "The document's ID.", completion: .documentID)
+    var id: String
+    @Flag(help: "Print one JSON object per line.")
+    var json = false
+
+    func run() throws {
+        let (database, collection) = try options.read()
+        let revisions = try collection.requiring(id) { try CollectionHistory(collection).revisions(of: id) }
+        for revision in revisions {
+            if json { try printJSON(revision) } else { try printText(revision) }
+        }
+        try database.close()
+    }
+
+    private func printJSON(_ revision: CollectionHistory.TreeRevision) throws {
+        var object: JSONObject = [
+            "revision": .string(revision.id.text),
+            "parent": revision.parent.map { .string($0.text) } ?? .null,
+            "flags": .array(revision.flags.map { .string($0) }),
+            "copyOf": revision.original.map { .string($0.text) } ?? .null,
+            "origins": .array(revision.origins.map { .string($0.text) }),
+        ]
+        revision.addVersions(to: &object)
+        try Output.standard.line(JSONValue.object(object))
+    }
+
+    private func printText(_ revision: CollectionHistory.TreeRevision) throws {
+        var words = revision.flags
+        if let original = revision.original { words.append("copy of \(original)") }
+        if !revision.origins.isEmpty {
+            words.append("origin " + revision.origins.map(\.text).joined(separator: " and "))
+        }
+        var fields = [revision.id.text, revision.parent?.text ?? "-", words.joined(separator: " ")]
+        guard let vector = revision.vector, let current = vector.current else {
+            return try Output.standard.fields(fields)
+        }
+        fields += [current.text, current.timeText]
+        try Output.standard.fields(fields)
+        for version in vector.mergeVersions {
+            try Output.standard.fields("", "merged", version.text, version.timeText)
+        }
+        for version in vector.previous {
+            try Output.standard.fields("", "previous", version.text, version.timeText)
+        }
+    }
+}
+
+extension Version {
+    /// The time as a date, to the second; or the beginning of the ID of the revision for which the version stands, 10 digits of the digest.
+    fileprivate var timeText: String {
+        guard source == .revisionTree else {
+            return Date(timeIntervalSince1970: Double(time) / 1_000_000_000).formatted(.iso8601)
+        }
+        let digest = String(time & 0xFF_FFFF_FFFF, radix: 16)
+        return "\(time >> 40)-" + String(repeating: "0", count: 10 - digest.count) + digest
+    }
+}
