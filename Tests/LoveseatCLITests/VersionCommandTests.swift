@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Testing
 
@@ -74,6 +75,26 @@ struct VersionCommandTests {
         for name in ["version", "merged", "previous"] {
             #expect(lines.last?.object?.keys.contains(name) == false)
         }
+    }
+
+    @Test func `versions that this database made are its own`() throws {
+        let database = try Database(name: "db", config: DatabaseConfiguration(directory: folder.path))
+        try database.store.beginVersions()
+        let collection = try database.defaultCollection()
+        _ = try collection.receive([.init(vector: Self.version(1, Self.anna))], of: "tower")
+        try collection.save(Document(id: "tower", ["likes": 4]))
+        try database.close()
+        let fields = try folder.run("revs", "db", "tower").lines.map { line in
+            line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+        }
+        try #require(fields.map(\.count) == [6, 4, 5])
+        #expect(fields[0][5] == "own")
+        #expect(fields[0][1] == fields[2][0])
+        #expect(Array(fields[1][1...2]) == ["previous", Self.version(1, Self.anna)])
+        #expect(fields[2][2] == "derived")
+        let json = try folder.run("revs", "db", "tower", "--json").lines.map { try JSONValue(parsing: $0) }
+        #expect(json.map { $0["isOwn"]?.bool } == [true, false])
+        #expect(json.map { $0["version"]?.string } == [fields[0][3], fields[2][3]])
     }
 
     @Test func `a document without versions is shown as ever`() throws {

@@ -13,8 +13,8 @@ struct Revisions: ParsableCommand {
             repeats another revision for a peer that accepts only descendants of its current one. If a document has several \
             lines, the origin is the first revision of the line.
 
-            Peers of Couchbase Lite 4 name revisions by versions. A revision with a version has it as its fourth field, and the \
-            version's time as the fifth. The lines below list the two versions of which it was merged, if it is a merge, and the \
+            Peers of Couchbase Lite 4 name revisions by versions. A revision with a version has it as its fourth field, the \
+            version's time as the fifth, and "own" as the sixth if this database made the version. The lines below list the two versions of which it was merged, if it is a merge, and the \
             previous ones, the last of each other database. A version by Revision+Tree+Encoding stands for a revision without a \
             version; its time is the beginning of that revision's ID. A derived ID was made from the version, because the \
             revision came from a peer that has no revision IDs.
@@ -29,14 +29,16 @@ struct Revisions: ParsableCommand {
 
     func run() throws {
         let (database, collection) = try options.read()
-        let revisions = try collection.requiring(id) { try CollectionHistory(collection).revisions(of: id) }
+        let history = CollectionHistory(collection)
+        let revisions = try collection.requiring(id) { try history.revisions(of: id) }
+        let source = revisions.contains { $0.vector != nil } ? try history.source() : nil
         for revision in revisions {
-            if json { try printJSON(revision) } else { try printText(revision) }
+            if json { try printJSON(revision, source) } else { try printText(revision, source) }
         }
         try database.close()
     }
 
-    private func printJSON(_ revision: CollectionHistory.TreeRevision) throws {
+    private func printJSON(_ revision: CollectionHistory.TreeRevision, _ own: SourceID?) throws {
         var object: JSONObject = [
             "revision": .string(revision.id.text),
             "parent": revision.parent.map { .string($0.text) } ?? .null,
@@ -45,26 +47,26 @@ struct Revisions: ParsableCommand {
             "origins": .array(revision.origins.map { .string($0.text) }),
         ]
         revision.addVersions(to: &object)
+        if let version = revision.vector?.current { object["isOwn"] = .bool(version.source == own) }
         try Output.standard.line(JSONValue.object(object))
     }
 
-    private func printText(_ revision: CollectionHistory.TreeRevision) throws {
+    private func printText(_ revision: CollectionHistory.TreeRevision, _ own: SourceID?) throws {
         var words = revision.flags
         if let original = revision.original { words.append("copy of \(original)") }
         if !revision.origins.isEmpty {
             words.append("origin " + revision.origins.map(\.text).joined(separator: " and "))
         }
-        var fields = [revision.id.text, revision.parent?.text ?? "-", words.joined(separator: " ")]
-        guard let vector = revision.vector, let current = vector.current else {
-            return try Output.standard.fields(fields)
+        func fields(_ version: Version) -> [String] {
+            [version.text, version.timeText] + (version.source == own ? ["own"] : [])
         }
-        fields += [current.text, current.timeText]
-        try Output.standard.fields(fields)
-        for version in vector.mergeVersions {
-            try Output.standard.fields("", "merged", version.text, version.timeText)
+        let head = [revision.id.text, revision.parent?.text ?? "-", words.joined(separator: " ")]
+        try Output.standard.fields(head + (revision.vector?.current.map(fields) ?? []))
+        for version in revision.vector?.mergeVersions ?? [] {
+            try Output.standard.fields(["", "merged"] + fields(version))
         }
-        for version in vector.previous {
-            try Output.standard.fields("", "previous", version.text, version.timeText)
+        for version in revision.vector?.previous ?? [] {
+            try Output.standard.fields(["", "previous"] + fields(version))
         }
     }
 }

@@ -72,6 +72,9 @@ package struct CollectionHistory {
         return try record.tree()
     }
 
+    /// The source of the versions that this database makes; nil if it makes none.
+    package func source() throws -> SourceID? { try collection.openStore().read { $0.source } }
+
     /// A document's revisions, newest first.
     package func revisions(of id: String) throws -> [TreeRevision] {
         let tree = try tree(of: id)
