@@ -55,6 +55,9 @@ package final class DocumentRecord: Sendable {
     package var isDeleted: Bool { flags.contains(.deleted) }
     package var hasConflicts: Bool { flags.contains(.hasConflicts) }
 
+    /// The version of the current revision; nil if it has none.
+    package var version: Version? { encodedTree.flatMap { RevisionTreeDecoder.currentVersion(in: $0) } }
+
     /// The whole tree.
     ///
     /// - Throws: ``LoveseatError/Code/corruptRevisionData`` if the stored form cannot be read.

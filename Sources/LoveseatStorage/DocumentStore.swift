@@ -29,24 +29,12 @@ package final class DocumentStore: Sendable {
         package var remembersAncestorBodies = false
         /// The time by which tombstones age, in seconds since 1970.
         package var time: @Sendable () -> Int64 = { Int64(LoveseatPlatform.time(nil)) }
-        /// The clock for versions, in nanoseconds since 1970.
-        package var nanoseconds: @Sendable () -> UInt64 = {
-            var time = timespec()
-            guard clock_gettime(CLOCK_REALTIME, &time) == 0 else { return 0 }
-            let seconds = UInt64(clamping: time.tv_sec).multipliedReportingOverflow(by: 1_000_000_000)
-            return seconds.overflow
-                ? .max : seconds.partialValue.addingSaturated(UInt64(clamping: time.tv_nsec))
-        }
-        /// The run of the operating system, from one start to the next; nil if it cannot be told.
-        package var bootID: @Sendable () -> String? = { BootID.current() }
+        /// The clock and the randomness for versions.
+        package var system = VersionSystem()
         /// Random bits for the identity of a new database.
         package var newUUID: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
-        /// Random bits for a new source of versions.
-        package var newSource: @Sendable () -> [UInt8] = { (0..<16).map { _ in UInt8.random(in: 0...255) } }
         /// Called if the folder turns out to be a copy, which gets an identity of its own.
         package var onNewIdentity: @Sendable () -> Void = {}
-        /// Called if versions get another source, but not for that of a copy.
-        package var onNewSource: @Sendable (NewSourceReason) -> Void = { _ in }
 
         /// For the simulator: whether transactions of tasks run where the task runs, rather than on a thread of the store.
         package var runsTasksInPlace = false

@@ -46,7 +46,7 @@ extension DocumentStore {
     package func renewIdentity() throws {
         try write {
             try DatabaseIdentity.renew($0.database, options)
-            try $0.reloadVersions()
+            try $0.versionTable.reload()
         }
     }
 }

@@ -40,18 +40,18 @@ extension DocumentStore {
             try (reserves ?? own).restoreClock(in: database)
             return try SourceRenewal.perform(database, options)
         }
-        if let reason { options.onNewSource(reason) }
+        if let reason { options.system.onNewSource(reason) }
         try reloadCatalog()
     }
 
-    /// What was reserved.
+    /// The reserves of sequences and times.
     package func reserves() throws -> StoreReserves {
         let sequence = catalog.withLock { max($0.reserved, $0.firstFree) }
         return try maintain { StoreReserves(sequence: sequence, clock: try StoreReserves.clock(in: $0)) }
     }
 }
 
-/// What reached the disk before it was used.
+/// The reserves of a store, which reached the disk before they were used.
 package struct StoreReserves: Sendable {
     /// The last sequence that may have been used.
     fileprivate let sequence: UInt64

@@ -15,7 +15,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     let isHub: Bool
     /// The mistake that is planted in the history.
     let fault: PlantedFault?
-    let wall: SimulatedWallClock
+    var wall: SimulatedWallClock { system.wall }
     /// It once pulled into an empty collection, which leaves tombstones of documents it never had out (replication.md §6).
     var mayLackTombstones = false
     /// The data that has reached the disk, and the knowledge of this peer according to the oracle then; nil for a peer that never loses
@@ -36,7 +36,7 @@ package final class SimulatedPeer: @unchecked Sendable {
     package var service: (any Sendable)?
     /// Its databases if it is not a Loveseat; its store is then empty.
     package internal(set) var foreign: (any ForeignDatabases)?
-    private let system = SimulatedSystem()
+    private let system: SimulatedSystem
     private var files: Files
     private struct Files {
         let blobFolder: String
@@ -70,15 +70,15 @@ package final class SimulatedPeer: @unchecked Sendable {
         var options = DocumentStore.Options()
         let uuid = generator.bytes(16)
         options.newUUID = { uuid }
-        let wall = SimulatedWallClock(clock)
-        self.wall = wall
+        let system = SimulatedSystem(clock)
+        self.system = system
+        let wall = system.wall
         options.time = { wall.now / 1_000 }
-        options.nanoseconds = {
+        options.system.nanoseconds = {
             UInt64(clamping: wall.now).multipliedReportingOverflow(by: 1_000_000).partialValue
         }
-        let system = system
-        options.bootID = { "\(index)-\(system.starts)" }
-        options.newSource = { system.newSource(of: seed) }
+        options.system.bootID = { "\(index)-\(system.starts)" }
+        options.system.newSource = { system.newSource(of: seed) }
         options.ancestorBodiesKept = generator.pick([0, 1, 4])
         options.revisionDepth = revisionDepth
         options.runsTasksInPlace = runsTasksInPlace

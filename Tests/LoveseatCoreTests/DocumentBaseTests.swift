@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Testing
 
@@ -33,6 +34,29 @@ struct DocumentBaseTests: TripsSuite {
         expectError(.notFound) {
             try database.write { try $0.deleting(Document(id: "tower"), in: sights) }
         }
+    }
+
+    @Test func `the timestamp is the number of edits, and the time of the version once the database makes versions`()
+        throws
+    {
+        var document = Document(id: "tower", ["n": 1])
+        #expect(document.timestamp == 0)
+        try sights.save(&document)
+        #expect(document.timestamp == 1)
+        try sights.openStore().beginVersions()
+        document["n"] = 2
+        try sights.save(&document)
+        let time = document.timestamp
+        // A time since 2020, in nanoseconds.
+        #expect(time > 1_577_836_800_000_000_000)
+        #expect(try sights.document(id: "tower")?.timestamp == time)
+        try database.write { transaction in
+            document["n"] = 3
+            try transaction.save(&document, in: sights)
+            #expect(try transaction.document(id: "tower", in: sights)?.timestamp == document.timestamp)
+        }
+        #expect(document.timestamp > time)
+        #expect(document.revisionID?.generation == 3)
     }
 
     @Test func `a document that was changed is not deleted if that is to fail`() throws {

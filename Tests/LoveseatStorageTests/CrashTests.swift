@@ -70,6 +70,35 @@ import Testing
         }
     }
 
+    @Test func `kills keep the source, and issue no version twice`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(
+            path: "loveseat-crash-\(UUID().uuidString)"
+        ).path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var (next, last) = (0, UInt64(0))
+        var source: SourceID?
+        for round in 0..<30 {
+            let acknowledged = try Self.interrupt(folder, from: next, after: 1 + round % 5, "versions")
+            let store = try DocumentStore.open(folder: folder)
+            defer { try? store.close() }
+            let collection = try #require(store.collection(.default))
+            let times = try store.readRows { view in
+                try (next...(try #require(acknowledged.last))).map { number in
+                    let version = try #require(try view.record("doc\(number)", in: collection)?.version)
+                    #expect(version.source == source ?? version.source)
+                    source = version.source
+                    return version.time
+                }
+            }
+            for time in times {
+                #expect(time > last)
+                last = time
+            }
+            #expect(store.source == source)
+            next = try #require(acknowledged.last) + 1
+        }
+    }
+
     @Test func `kills beside compactions leave every saved document its blob`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "loveseat-crash-\(UUID().uuidString)"

@@ -186,6 +186,36 @@ import Testing
         #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
     }
 
+    @Test func `a save says which version it made, and a row which one it has`() throws {
+        try device.store.write { transaction in
+            let saved = try transaction.save(
+                "a",
+                in: collection,
+                body: .emptyObject,
+                isDeleted: false,
+                condition: .lastWriteWins
+            )
+            #expect(saved?.revision != nil && saved?.version == nil)
+            #expect(try transaction.record("a", in: collection)?.version == nil)
+        }
+        try device.store.beginVersions()
+        for (id, json) in [("b", "{}"), ("a", #"{"n":1}"#), ("b", #"{"n":1}"#), ("a", #"{"n":2}"#)] {
+            try device.store.write { transaction in
+                let saved = try transaction.save(
+                    id,
+                    in: collection,
+                    body: try JSONText(json),
+                    isDeleted: false,
+                    condition: .lastWriteWins
+                )
+                let record = try #require(try transaction.record(id, in: collection))
+                #expect(saved?.version?.source == device.store.source)
+                #expect(saved?.version == record.version)
+                #expect(try record.tree().vectors[record.revision]?.current == record.version)
+            }
+        }
+    }
+
     @Test func `an unchanged document keeps its version`() throws {
         try device.store.beginVersions()
         try save("a", #"{"n":1}"#)

@@ -50,10 +50,10 @@ final class OwnDevice {
         folder = "\(scratch.path)/own"
         let system = system
         options.fullSync = fullSync
-        options.nanoseconds = { system.nanoseconds.withLock { $0 } }
-        options.bootID = { "boot-\(system.starts.withLock { $0 })" }
-        options.newSource = { system.newSource() }
-        options.onNewSource = { reason in system.reasons.withLock { $0.append(reason) } }
+        options.system.nanoseconds = { system.nanoseconds.withLock { $0 } }
+        options.system.bootID = { "boot-\(system.starts.withLock { $0 })" }
+        options.system.newSource = { system.newSource() }
+        options.system.onNewSource = { reason in system.reasons.withLock { $0.append(reason) } }
         store = try DocumentStore.open(folder: folder, options: options)
     }
 
@@ -102,7 +102,7 @@ final class OwnDevice {
     func issue(_ count: Int = 1) throws -> [Version] {
         try store.write { transaction in
             try (0..<count).map { _ in
-                try #require(try transaction.edited(VersionVector())?.current)
+                try #require(try transaction.versionTable.edited(VersionVector())?.current)
             }
         }
     }

@@ -58,7 +58,7 @@ import Testing
                 let time = device.nanoseconds + UInt64(random.int(0...119)) * 1_000_000_000
                 let version = try Version(time: time, source: OwnVersionHistoryTests.other)
                 try device.store.write {
-                    try $0.accept(
+                    try $0.versionTable.accept(
                         VersionVector(version),
                         over: nil as [VersionVector]?,
                         of: "a",
@@ -85,7 +85,7 @@ import Testing
             case .fail: try fail()
             case .reachDisk:
                 try fail()
-                _ = try device.store.write(durably: true) { _ = try $0.edited(VersionVector()) }
+                _ = try device.store.write(durably: true) { _ = try $0.versionTable.edited(VersionVector()) }
                 try noteState(reachesDisk: true)
             case .crash:
                 try device.crash()
@@ -135,9 +135,9 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let (system, scratch) = (OwnDevice.System(), try Scratch())
         var options = DocumentStore.Options()
-        options.nanoseconds = { system.nanoseconds.withLock { $0 } }
-        options.bootID = { "boot-\(system.starts.withLock { $0 })" }
-        options.newSource = { system.newSource() }
+        options.system.nanoseconds = { system.nanoseconds.withLock { $0 } }
+        options.system.bootID = { "boot-\(system.starts.withLock { $0 })" }
+        options.system.newSource = { system.newSource() }
         func open(_ snapshot: StoreSnapshot?, keeping reserves: StoreReserves? = nil) throws -> DocumentStore
         {
             let store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs", options: options)
@@ -176,7 +176,9 @@ import Testing
                 store = opened
                 #expect(store.source == source)
             default:
-                let version = try #require(try store.write { try $0.edited(VersionVector())?.current })
+                let version = try #require(
+                    try store.write { try $0.versionTable.edited(VersionVector())?.current }
+                )
                 #expect(last[version.source] ?? 0 < version.time)
                 #expect(!lost.contains(version.source))
                 last[version.source] = version.time

@@ -63,7 +63,7 @@ import Testing
         let time = device.nanoseconds + 119_000_000_000
         let vector = VersionVector(try Version(time: time, source: Self.other))
         try device.store.write {
-            try $0.accept(vector, over: [VersionVector](), of: "a", from: "peer")
+            try $0.versionTable.accept(vector, over: [VersionVector](), of: "a", from: "peer")
         }
         try device.crash()
         #expect(try #require(try device.issue().first).time > time)
@@ -77,13 +77,18 @@ import Testing
             let vector = VersionVector(try Version(time: time, source: Self.other))
             #expect(throws: VersionError.self) {
                 try device.store.write {
-                    try $0.accept(vector, over: [VersionVector](), of: "a", from: "peer")
+                    try $0.versionTable.accept(vector, over: [VersionVector](), of: "a", from: "peer")
                 }
             }
             // A transaction that goes on after a refusal is not affected either.
             try device.store.write { transaction in
                 _ = #expect(throws: VersionError.self) {
-                    try transaction.accept(vector, over: [VersionVector](), of: "a", from: "peer")
+                    try transaction.versionTable.accept(
+                        vector,
+                        over: [VersionVector](),
+                        of: "a",
+                        from: "peer"
+                    )
                 }
             }
         }
@@ -95,7 +100,7 @@ import Testing
     @Test func `versions begin once, and the source outlives closing`() throws {
         let device = try OwnDevice()
         #expect(device.store.source == nil)
-        #expect(try device.store.write { try $0.edited(VersionVector()) } == nil)
+        #expect(try device.store.write { try $0.versionTable.edited(VersionVector()) } == nil)
         try device.store.beginVersions()
         let source = try #require(device.store.source)
         try device.store.beginVersions()
@@ -116,7 +121,7 @@ import Testing
 
     @Test func `a system whose starts have no names is taken for one that was started again`() throws {
         var options = DocumentStore.Options()
-        options.bootID = { nil }
+        options.system.bootID = { nil }
         let temporary = try TemporaryStore(options: options)
         try temporary.store.beginVersions()
         let source = temporary.store.source
@@ -142,7 +147,7 @@ import Testing
         defer { try? store.close() }
         #expect(store.source != nil)
         #expect(store.source != source)
-        #expect(try store.write { try $0.edited(VersionVector()) } != nil)
+        #expect(try store.write { try $0.versionTable.edited(VersionVector()) } != nil)
     }
 
     @Test(arguments: [false, true])
@@ -162,7 +167,7 @@ import Testing
         #expect(copy.source != nil)
         #expect(copy.source != own.source)
         #expect(device.store.source == own.source)
-        let version = try #require(try copy.write { try $0.edited(VersionVector()) }?.current)
+        let version = try #require(try copy.write { try $0.versionTable.edited(VersionVector()) }?.current)
         #expect(version.time > own.time)
     }
 
@@ -170,7 +175,7 @@ import Testing
         let device = try OwnDevice()
         let keys = ["source", "clock", "versions_since"]
         func expectNone() throws { for key in keys { #expect(try device.info(key) == nil) } }
-        try device.store.write { _ = try $0.edited(VersionVector()) }
+        try device.store.write { _ = try $0.versionTable.edited(VersionVector()) }
         try device.crash(restarts: true)
         try expectNone()
         try device.reopen()
@@ -201,7 +206,12 @@ import Testing
         _ = try device.issue()
         func arrive(from peer: String) throws {
             try device.store.write {
-                try $0.accept(VersionVector(lost), over: nil as [VersionVector]?, of: "lost", from: peer)
+                try $0.versionTable.accept(
+                    VersionVector(lost),
+                    over: nil as [VersionVector]?,
+                    of: "lost",
+                    from: peer
+                )
             }
         }
         try arrive(from: "peer")
@@ -222,7 +232,7 @@ import Testing
         let first = try #require(try device.issue().first)
         let vector = VersionVector(first)
         func arrive(over known: [VersionVector], from peer: String) throws {
-            try device.store.write { try $0.accept(vector, over: known, of: "a", from: peer) }
+            try device.store.write { try $0.versionTable.accept(vector, over: known, of: "a", from: peer) }
         }
         try arrive(over: [vector], from: "peer")
         #expect(device.store.source == first.source)
@@ -238,7 +248,12 @@ import Testing
             let source = try #require(device.store.source)
             let forged = try Version(time: device.nanoseconds + 1_000_000_000, source: source)
             try device.store.write {
-                try $0.accept(VersionVector(forged), over: [VersionVector](), of: "a", from: peer)
+                try $0.versionTable.accept(
+                    VersionVector(forged),
+                    over: [VersionVector](),
+                    of: "a",
+                    from: peer
+                )
             }
             sources.append(device.store.source)
         }
@@ -254,7 +269,12 @@ import Testing
         #expect(throws: Stop.self) {
             try device.store.write { transaction in
                 let forged = try Version(time: own.time + 1_000_000_000, source: own.source)
-                try transaction.accept(VersionVector(forged), over: [VersionVector](), of: "a", from: "peer")
+                try transaction.versionTable.accept(
+                    VersionVector(forged),
+                    over: [VersionVector](),
+                    of: "a",
+                    from: "peer"
+                )
                 throw Stop()
             }
         }

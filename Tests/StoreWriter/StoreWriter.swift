@@ -4,18 +4,20 @@ import LoveseatStorage
 
 /// Saves documents until it is killed, and prints the number of each save after it returned.
 ///
-/// Usage: `StoreWriter FOLDER FIRST [blobs]`: the first number to save. With `blobs`, each document has a blob, and compactions run beside the saves.
+/// Usage: `StoreWriter FOLDER FIRST [blobs|versions]`: the first number to save. With `blobs`, each document has a blob, and compactions run beside the
+/// saves. With `versions`, each save makes a version.
 @main
 struct StoreWriter {
     static func main() throws {
         let arguments = CommandLine.arguments
         guard (3...4).contains(arguments.count), let first = Int(arguments[2]) else {
-            FileHandle.standardError.write(Data("usage: StoreWriter FOLDER FIRST [blobs]\n".utf8))
+            FileHandle.standardError.write(Data("usage: StoreWriter FOLDER FIRST [blobs|versions]\n".utf8))
             exit(64)
         }
         let store = try DocumentStore.open(folder: arguments[1])
         guard let collection = store.collection(.default) else { exit(70) }
-        let hasBlobs = arguments.count == 4
+        let hasBlobs = arguments.last == "blobs"
+        if arguments.last == "versions" { try store.beginVersions() }
         if hasBlobs { Thread.detachNewThread { while (try? store.compact()) != nil {} } }
         var number = first
         while true {

@@ -69,10 +69,10 @@ public final class Collection: CollectionChangeObservable, Equatable, Hashable, 
     }
 
     /// The revisions of a document, the newest first.
-    func history(of id: String) throws -> [RevisionID] {
+    func state(of id: String) throws -> StateHistory {
         try database.read(
-            { try database.engine.read { try $0.history(id: id, in: engine) } },
-            inBatch: { try $0.history(id: id, in: engine) }
+            { try database.engine.read { try $0.state(id: id, in: engine) } },
+            inBatch: { try $0.state(id: id, in: engine) }
         )
     }
 

@@ -10,17 +10,22 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
     public internal(set) var collection: Collection?
     let contents: DictionaryContents
     /// The revision that it was read as or saved as; nil until it is saved.
-    var revision: RevisionID?
+    var revision: RevisionID? { didSet { if revision != oldValue { version = nil } } }
+    /// The version of that revision; nil if it has none.
+    private(set) var version: Version?
 
     /// The ID of the revision; nil until the document is saved.
-    public var revisionID: String? { revision?.text }
+    ///
+    /// It is a version, such as `18e9f1f010000000@VVebVXiW0M4XZMR/7WRPmw`, if the revision has one, as in databases that replicate with Couchbase
+    /// Lite 4. Own versions name their database, too, where Couchbase Lite writes `*`.
+    public var revisionID: String? { version?.text ?? revision?.text }
     /// The sequence of the revision in its collection; 0 until the document is saved.
     public internal(set) var sequence: UInt64 = 0
     /// A number that is greater for later revisions of a document, whichever database they were made in; 0 until the document is saved.
     ///
-    /// It is the number of edits that made the revision, as with Couchbase Lite for documents of its versions before 4. There, a revision of
-    /// version 4 has a time in nanoseconds since 1970; Loveseat's revisions carry no time.
-    public var timestamp: UInt64 { revision.map { UInt64($0.generation) } ?? 0 }
+    /// It is a time in nanoseconds since 1970 if the revision has a version, as in databases that replicate with Couchbase Lite 4, and the number
+    /// of edits that made the revision otherwise, as with Couchbase Lite for documents of its versions before 4.
+    public var timestamp: UInt64 { version?.time ?? revision.map { UInt64($0.generation) } ?? 0 }
 
     init(_ id: String, _ contents: DictionaryContents) {
         self.id = id
@@ -42,6 +47,7 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
     /// Notes where and as what the document is stored now.
     func note(_ document: EngineDocument, in collection: Collection) {
         revision = document.revisionID
+        version = document.version
         sequence = document.sequence
         self.collection = collection
     }
@@ -65,17 +71,22 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
     public func toMutable() -> MutableDocument {
         let copy = MutableDocument(id, contents.copy())
         copy.revision = revision
+        copy.version = version
         copy.sequence = sequence
         copy.collection = collection
         return copy
     }
 
     /// The IDs of the stored revision and its ancestors, the newest first, with commas; nil until the document is saved. For tests.
+    ///
+    /// If the revision has a version, this is its version vector, and behind it the revisions from before the first version.
     public func _getRevisionHistory() -> String? {
         guard revision != nil, let collection else { return nil }
         // A property of tests has no way to report an error.
-        guard let history = try? collection.history(of: id) else { return nil }
-        return history.map(\.text).joined(separator: ",")
+        guard let state = try? collection.state(of: id), let name = state.rev else { return nil }
+        if state.vector.isEmpty { return state.revisions.map(\.text).joined(separator: ",") }
+        guard let older = state.history else { return name }
+        return "\(name)\(older.contains(";") ? ", " : "; ")\(older)"
     }
 
     /// Returns an iterator over the names of the properties.

@@ -11,7 +11,13 @@ extension SaveCondition {
 extension Document {
     /// A document that belongs to no collection, as filters and resolvers see it.
     init(_ record: DocumentRecord) {
-        self.init(id: record.id, revisionID: record.revision, sequence: record.sequence, body: record.body)
+        self.init(
+            id: record.id,
+            revisionID: record.revision,
+            version: record.version,
+            sequence: record.sequence,
+            body: record.body
+        )
     }
 
     /// A document of a collection.
@@ -21,6 +27,7 @@ extension Document {
         self.init(
             id: record.id,
             revisionID: record.revision,
+            version: record.version,
             sequence: record.sequence,
             body: record.body,
             indexed: try record.element()
@@ -28,8 +35,9 @@ extension Document {
         origin = DocumentOrigin(collection)
     }
 
-    mutating func apply(_ saved: (revision: RevisionID, sequence: UInt64), in collection: Collection) {
+    mutating func apply(_ saved: SavedRevision, in collection: Collection) {
         revisionID = saved.revision
+        version = saved.version
         sequence = saved.sequence
         origin = DocumentOrigin(collection)
     }

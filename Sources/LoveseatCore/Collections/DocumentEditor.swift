@@ -14,7 +14,7 @@ struct DocumentEditor {
     ///
     /// `body`: its body, as the ``DocumentValidator`` returns it.
     func save(_ document: Document, _ body: JSONText, _ concurrencyControl: ConcurrencyControl) throws
-        -> (revision: RevisionID, sequence: UInt64)?
+        -> SavedRevision?
     {
         try transaction.save(
             document.id,

@@ -38,7 +38,7 @@ extension DatabaseConfiguration {
                 "\(name): \(folder) was copied from another folder or a backup: it compares all documents with its peers once"
             )
         }
-        options.onNewSource = { reason in
+        options.system.onNewSource = { reason in
             LogDomain.database.log(.notice, "\(name): \(reason): new versions get another source")
         }
         return options

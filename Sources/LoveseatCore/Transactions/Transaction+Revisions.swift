@@ -27,6 +27,14 @@ extension ReadTransaction {
         }
         return try record.tree().line(record.revision)
     }
+
+    /// Returns the state of a document as a peer with version vectors is told of it; empty if the document does not exist.
+    package func state(id: String, in collection: Collection) throws(LoveseatError) -> StateHistory {
+        guard let record = try read(collection, { try $0.record(id, in: collection.handle) }) else {
+            return StateHistory(VersionVector())
+        }
+        return try record.tree().state(of: record.revision)
+    }
 }
 
 extension WriteTransaction {

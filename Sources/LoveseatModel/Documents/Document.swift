@@ -15,9 +15,14 @@ public struct Document: Sendable {
     /// The document's ID, unique in its collection.
     public let id: String
     /// The revision that this value was read from or last saved as; nil if the document was never saved.
-    public package(set) var revisionID: RevisionID?
+    public package(set) var revisionID: RevisionID? { didSet { if revisionID != oldValue { version = nil } } }
+    /// The version of that revision; nil if it has none.
+    package var version: Version?
     /// The sequence of that revision in its collection; 0 if the document was never saved.
     public package(set) var sequence: UInt64
+    /// The time of that revision in nanoseconds since 1970 if it has a version, as in databases that replicate with Couchbase Lite 4, and the
+    /// number of edits that made it otherwise; 0 if the document was never saved.
+    public var timestamp: UInt64 { version?.time ?? revisionID.map { UInt64($0.generation) } ?? 0 }
     /// Where it was read from or last saved to; nil if it was never saved.
     package var origin: DocumentOrigin?
     private var content: Content
@@ -78,12 +83,14 @@ public struct Document: Sendable {
     package init(
         id: String,
         revisionID: RevisionID?,
+        version: Version? = nil,
         sequence: UInt64,
         body: JSONText,
         indexed: JSONElement? = nil
     ) {
         self.id = id
         self.revisionID = revisionID
+        self.version = version
         self.sequence = sequence
         content = .stored(LazyElement(body, indexed: indexed))
     }

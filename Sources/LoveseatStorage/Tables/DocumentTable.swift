@@ -47,7 +47,7 @@ struct DocumentTable: WrittenTable {
             guard let id, let current = current ?? tree.current else {
                 throw LoveseatError(.assertionFailed, "an empty tree")
             }
-            if !tree.vectors.isEmpty { try transaction.noteVectors() }
+            if !tree.vectors.isEmpty { try transaction.versionTable.noteVectors() }
             let parts = try RowParts(tree, current: current, over: nil)
             let sequence = try insertRow(
                 id,
@@ -88,7 +88,7 @@ struct DocumentTable: WrittenTable {
         if sequence == record.sequence {
             try transaction.markTable.withdraw(of: record, unlessIn: tree, collection)
         }
-        if !tree.vectors.isEmpty { try transaction.noteVectors() }
+        if !tree.vectors.isEmpty { try transaction.versionTable.noteVectors() }
         let parts = try RowParts(tree, current: current, over: record, digest: digest)
         let statement = try RawStatement(collection.statements.update, in: database)
         statement.bind(1, record.row)

@@ -99,21 +99,23 @@ struct PurgeTable: WrittenTable {
         in collection: CollectionHandle,
         flags: RowFlags,
         body: JSONText
-    ) throws -> (revision: RevisionID, sequence: UInt64)? {
+    ) throws -> SavedRevision? {
         guard catalog.remembersPurges else { return nil }
         let purged = try remove(id, in: collection)
         if purged.isEmpty { return nil }
         var tree = RevisionTree()
+        let vector = try transaction.versionTable.edited(VersionVector())
         let revision = try tree.makeAnew(
             over: purged,
             flags: flags.treeFlags,
             body: body,
-            vector: try transaction.edited(VersionVector()),
+            vector: vector,
             by: transaction.treePolicy
         ) {
             try BodyDigest.revisionID(parent: $0, isDeleted: false, body: body)
         }
-        return (revision, try transaction.documentTable.store(tree, over: nil, id: id, in: collection))
+        let sequence = try transaction.documentTable.store(tree, over: nil, id: id, in: collection)
+        return SavedRevision(revision, sequence, vector?.current)
     }
 }
 

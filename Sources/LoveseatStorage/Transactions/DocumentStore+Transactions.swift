@@ -117,8 +117,10 @@ extension DocumentStore {
             sqlite3_busy_timeout(db.sqliteConnection, (timeLeft ?? options.busyTimeout).milliseconds)
             var catalog = catalog.withLock { $0 }
             // Only versions need the time.
-            let wall = catalog.versions.map { _ in options.nanoseconds() }
-            try waiting(call) { try extendReserves(&catalog, wall: wall, in: db) }
+            let wall = catalog.versions.map { _ in options.system.nanoseconds() }
+            try waiting(call) {
+                try catalog.extendReserves(wall: wall, boot: options.system.bootID, isFullSync, in: db)
+            }
             let transaction = StoreWriteTransaction(
                 database: db,
                 blobs: blobs,
@@ -148,7 +150,7 @@ extension DocumentStore {
                 }
                 blobs.md5s.noteWritten(transaction.md5s)
                 if durably { durableWrites.add(1, ordering: .relaxed) }
-                for reason in transaction.newSourceReasons { options.onNewSource(reason) }
+                transaction.newSourceReasons.forEach(options.system.onNewSource)
                 changes.publish(transaction.commits)
                 return result
             } catch {
@@ -160,27 +162,6 @@ extension DocumentStore {
                 throw Self.explained(error)
             }
         }
-    }
-
-    /// Reserves sequences and times for a transaction that is about to begin, if there are few left. What is reserved reaches the disk first.
-    private func extendReserves(_ catalog: inout StoreCatalog, wall: UInt64?, in db: Database) throws {
-        let sequence = SequenceReserve.next(catalog)
-        let time = catalog.versions.flatMap { ClockReserve.next($0, wall: wall ?? 0) }
-        if sequence == nil, time == nil { return }
-        let isFullSync = isFullSync
-        if !isFullSync { try db.execute(sql: "PRAGMA synchronous = FULL") }
-        // If this fails, commits go on to reach the disk, which only takes longer.
-        defer { if !isFullSync { try? db.execute(sql: "PRAGMA synchronous = NORMAL") } }
-        try db.inTransaction(.immediate) {
-            if let sequence { try SequenceReserve.save(sequence, in: db) }
-            if let time {
-                try StoreVersions.save(StoreVersions.clockKey, String(time), in: db)
-                try OpenNote(boot: options.bootID(), isDurable: isFullSync).save(in: db)
-            }
-            return .commit
-        }
-        if let sequence { catalog.reserved = sequence }
-        if let time { catalog.versions?.limit = time }
     }
 
     /// Runs SQL that no transaction may surround, on the writer.

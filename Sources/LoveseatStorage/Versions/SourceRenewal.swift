@@ -14,7 +14,7 @@ package enum NewSourceReason: Hashable, Sendable {
 }
 
 extension NewSourceReason: CustomStringConvertible {
-    /// What happened, for the log.
+    /// The event that made it necessary, for the log.
     package var description: String {
         switch self {
         case .powerLoss:
@@ -35,7 +35,7 @@ enum SourceRenewal {
     /// Gives the database a new source if it may have lost versions of its own. It makes none before this was called.
     static func perform(_ writer: any DatabaseWriter, _ options: DocumentStore.Options) throws {
         let reason = try writer.unsafeReentrantWrite { try perform($0, options) }
-        if let reason { options.onNewSource(reason) }
+        if let reason { options.system.onNewSource(reason) }
     }
 
     /// As ``perform(_:_:)-(DatabaseWriter,_)``, outside of any transaction.
@@ -50,7 +50,7 @@ enum SourceRenewal {
         let reason: NewSourceReason
         if versions == nil {
             reason = .damage
-        } else if let note, note.mayHaveLost(in: options.bootID()) {
+        } else if let note, note.mayHaveLost(in: options.system.bootID()) {
             reason = .powerLoss
         } else {
             return nil

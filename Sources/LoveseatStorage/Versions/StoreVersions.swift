@@ -92,7 +92,7 @@ struct StoreVersions: Sendable {
 extension SourceID {
     /// A new source: a random UUID, which is never one of the reserved ones.
     static func new(_ options: DocumentStore.Options) throws(VersionError) -> SourceID {
-        var bytes = options.newSource()
+        var bytes = options.system.newSource()
         if bytes.count == 16 {
             bytes[6] = bytes[6] & 0x0F | 0x40
             bytes[8] = bytes[8] & 0x3F | 0x80

@@ -221,7 +221,7 @@ extension StoreWriteTransaction {
             }
             var tree = RevisionTree()
             let revision = try BodyDigest.revisionID(parent: nil, isDeleted: isDeleted, body: body)
-            let vector = try edited(VersionVector())
+            let vector = try versionTable.edited(VersionVector())
             RevisionEdit(id: revision, parent: nil, flags: flags.treeFlags, body: body, vector: vector)
                 .insert(into: &tree, by: treePolicy)
             try documentTable.store(tree, over: nil, id: id, in: collection)
@@ -243,7 +243,7 @@ extension StoreWriteTransaction {
             parent: base,
             flags: rowFlags(of: body, isDeleted: isDeleted).treeFlags,
             body: body,
-            vector: try vector(ofEditOf: base, in: tree)
+            vector: try versionTable.vector(ofEditOf: base, in: tree)
         )
         edit.insertOnLeaf(of: &tree, by: treePolicy)
         try documentTable.store(tree, over: record, in: collection)

@@ -39,7 +39,7 @@ extension StoreWriteTransaction {
             tree.forgetRemote(remote)
         }
         let before = tree
-        try acceptVectors(of: incoming, over: record.map { _ in before })
+        try versionTable.accept(of: incoming, over: record.map { _ in before })
         var isMended = false
         if let id = incoming.history.first, incoming.knowledge != nil || tree.contains(id) {
             let head = RevisionTree.Node(id: id, parent: nil, flags: flags.treeFlags, body: incoming.body)
@@ -97,7 +97,7 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection) else { return nil }
         var tree = try record.tree()
         let before = tree
-        try accept(knowledge.vectors, over: before, of: id, from: remote)
+        try versionTable.accept(knowledge.vectors, over: before, of: id, from: remote)
         let isMended = try tree.compare(knowledge.nodes)
         let agrees = try tree.merge(
             knowledge,

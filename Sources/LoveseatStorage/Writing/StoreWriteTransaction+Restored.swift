@@ -77,7 +77,7 @@ extension StoreWriteTransaction {
             if let body = node.body { _ = rowFlags(of: body, isDeleted: node.isDeleted) }
         }
         guard let record = try record(id, in: collection) else {
-            try acceptExported(tree.vectors, over: nil, of: id)
+            try versionTable.acceptExported(tree.vectors, over: nil, of: id)
             if catalogView.remembersPurges { _ = try purgeTable.remove(id, in: collection) }
             try documentTable.store(tree, over: nil, id: id, in: collection)
             return true

@@ -16,9 +16,7 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try deciding(in: &tree) { writer, tree in
-            try writer.resolve(remote, verdict, from: peer, in: &tree)
-        }
+        try versionTable.resolve(remote, verdict, from: peer, in: &tree)
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id
     }
@@ -38,8 +36,8 @@ extension StoreWriteTransaction {
         let live = try DocumentBranches(of: record).leaves.filter { !$0.isDeleted }.map(\.id)
         guard live.contains(local), live.contains(remote) else { return false }
         var tree = try record.tree()
-        try deciding(in: &tree) { writer, tree in
-            try writer.decide(between: local, and: remote, verdict, from: .loveseat, in: &tree)
+        try versionTable.deciding(in: &tree) {
+            try $0.decide(between: local, and: remote, verdict, from: .loveseat, in: &$1)
         }
         try documentTable.store(tree, over: record, in: collection)
         return true
@@ -57,43 +55,17 @@ extension StoreWriteTransaction {
     ) throws -> RevisionID {
         var tree = try record.tree()
         let kept = tree.node(leaf)?.body
-        let made = try deciding(in: &tree) { writer, tree in
-            try writer.resolve(keeping: leaf, edit: edit?.keepingAttachments(of: kept), in: &tree)
+        let made = try versionTable.deciding(in: &tree) {
+            try $0.resolve(keeping: leaf, edit: edit?.keepingAttachments(of: kept), in: &$1)
         }
         guard made != nil else { return record.revision }
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id ?? record.revision
     }
-
-    /// Has a verdict written into a tree, and gives the revisions that it makes their vectors.
-    private func deciding<T>(
-        in tree: inout RevisionTree,
-        _ write: (VerdictWriter, inout RevisionTree) throws -> T
-    ) throws -> T {
-        let before = tree
-        let vectors = VerdictVectors()
-        let writer = VerdictWriter(policy: treePolicy) { draft in
-            let node = try draft.node(
-                flags: self.rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags
-            )
-            vectors.made[node.id] = try self.vector(
-                ofVerdictOn: draft.parent,
-                givingUp: draft.givenUp,
-                in: before
-            )
-            return node
-        }
-        let result = try write(writer, &tree)
-        for (id, vector) in vectors.made { tree.addVector(vector, of: id) }
-        return result
-    }
 }
 
-/// The vectors of revisions that a verdict makes.
-private final class VerdictVectors { var made: [RevisionID: VersionVector] = [:] }
-
 extension RevisionDraft {
-    fileprivate func node(flags: RevisionTree.Flags) throws(LoveseatError) -> RevisionTree.Node {
+    func node(flags: RevisionTree.Flags) throws(LoveseatError) -> RevisionTree.Node {
         // The spelling may differ from peer to peer.
         let edit = try BodyDigest.revisionID(parent: parent, isDeleted: isDeleted, body: body.canonical)
         let id =

@@ -17,14 +17,12 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     private let retention: TreePolicy
     private let wallAtBeginning: UInt64?
     /// The system's clock for versions, in nanoseconds since 1970. A transaction reads it once.
-    private(set) lazy var wall = wallAtBeginning ?? options.nanoseconds()
+    private(set) lazy var wall = wallAtBeginning ?? options.system.nanoseconds()
     /// Whether every commit reaches the disk.
     let isFullSync: Bool
     /// Why versions have another source since the transaction began.
     var newSourceReasons: [NewSourceReason] = []
-    /// The IDs changed in each collection, in order.
-    private var changed: [(collection: CollectionHandle, ids: [String])] = []
-    private var deleted: [CollectionHandle] = []
+    private var changes = TransactionChanges()
     /// The collections in which documents were deleted, by their numbers.
     var withTombstones: Set<Int64> = []
     private(set) var commits: [CollectionCommit] = []
@@ -43,6 +41,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     var ancestorTable: AncestorTable { AncestorTable(transaction: self) }
     var replacedTable: ReplacedTable { ReplacedTable(transaction: self) }
     var md5Table: MD5Table { MD5Table(transaction: self) }
+    package var versionTable: VersionTable { VersionTable(transaction: self) }
     var deletionTable: DeletionTable { DeletionTable(transaction: self) }
     var purgeTable: PurgeTable { PurgeTable(transaction: self) }
     package var markTable: MarkTable { MarkTable(transaction: self) }
@@ -59,9 +58,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         wall: UInt64?,
         isFullSync: Bool
     ) {
-        self.blobs = blobs
-        self.options = options
-        self.retention = retention
+        (self.blobs, self.options, self.retention) = (blobs, options, retention)
         (wallAtBeginning, self.isFullSync) = (wall, isFullSync)
         super.init(database: database, catalog: catalog)
     }
@@ -80,23 +77,11 @@ package final class StoreWriteTransaction: StoreReadTransaction {
 
     func finish() throws {
         if let failure { throw failure }
-        try saveClock()
+        try versionTable.saveClock()
         md5s = blobs.md5s.unwritten
         try md5Table.add(md5s)
         if !withTombstones.isEmpty { try deletionTable.note(in: withTombstones.sorted()) }
-        commits = changed.filter { !$0.ids.isEmpty }.sorted { $0.collection.number < $1.collection.number }
-            .map {
-                var seen = DocumentSet(minimumCapacity: $0.ids.count)
-                return CollectionCommit(
-                    collection: $0.collection.name,
-                    number: $0.collection.number,
-                    documentIDs: $0.ids.count == 1 ? $0.ids : $0.ids.filter { seen.insert($0) },
-                    lastSequence: catalogView.lastSequence[$0.collection.number] ?? 0
-                )
-            }
-        commits += deleted.filter { !contains($0) }.map {
-            CollectionCommit(collection: $0.name, number: $0.number, documentIDs: [], lastSequence: 0)
-        }
+        commits = changes.commits(lastSequence: catalogView.lastSequence)
     }
 
     // MARK: Collections
@@ -112,7 +97,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let handle = catalogView.collections[name]
         if let handle { try indexTable.removeAll(of: handle) }
         try replaceCatalog { try CollectionTable.delete(name, in: database, catalog: &$0) }
-        if let handle { deleted.append(handle) }
+        if let handle { changes.recordDeletion(of: handle) }
     }
 
     /// Sets an entry of the table `info`.
@@ -152,11 +137,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     }
 
     func recordChange(of id: String, in collection: CollectionHandle) {
-        if let index = changed.firstIndex(where: { $0.collection.number == collection.number }) {
-            changed[index].ids.append(id)
-        } else {
-            changed.append((collection, [id]))
-        }
+        changes.record(id, in: collection)
     }
 
     /// See ``retention``. The revision limit may change within the transaction.
@@ -179,7 +160,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         isDeleted: Bool,
         condition: SaveCondition,
         keepsUnchanged: Bool = false
-    ) throws -> (revision: RevisionID, sequence: UInt64)? {
+    ) throws -> SavedRevision? {
         try requireOpen(collection)
         let mayBeNew = !isDeleted && (condition == .lastWriteWins || condition == .unchanged(since: nil))
         if mayBeNew, expectsNew || (condition == .unchanged(since: nil) && !keepsUnchanged),
@@ -194,7 +175,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         if keepsUnchanged, !isDeleted, !record.isDeleted,
             record.body == body || record.body.canonical == body
         {
-            return (record.revision, record.sequence)
+            return SavedRevision(record.revision, record.sequence, record.version)
         }
         if case .unchanged(let base) = condition {
             guard base == record.revision || (base == nil && record.isDeleted) else { return nil }
@@ -202,22 +183,19 @@ package final class StoreWriteTransaction: StoreReadTransaction {
         let flags = try flagsOfSaved(body, isDeleted: isDeleted)
         let revision = try BodyDigest.revisionID(parent: record.revision, isDeleted: isDeleted, body: body)
         var tree = try record.tree()
-        let edit = RevisionEdit(
-            id: revision,
-            parent: record.revision,
-            flags: flags.treeFlags,
-            body: body,
-            vector: try vector(ofEditOf: record.revision, in: tree)
-        )
-        edit.insert(into: &tree, by: treePolicy)
-        return (revision, try documentTable.store(tree, over: record, in: collection))
+        let vector = try versionTable.vector(ofEditOf: record.revision, in: tree)
+        let treeFlags = flags.treeFlags
+        RevisionEdit(id: revision, parent: record.revision, flags: treeFlags, body: body, vector: vector)
+            .insert(into: &tree, by: treePolicy)
+        let sequence = try documentTable.store(tree, over: record, in: collection)
+        return SavedRevision(revision, sequence, vector?.current)
     }
 
     private func insertNew(
         _ id: String,
         in collection: CollectionHandle,
         body: JSONText
-    ) throws -> (revision: RevisionID, sequence: UInt64)? {
+    ) throws -> SavedRevision? {
         let body = body.keepingAttachments(of: nil)
         let flags = try flagsOfSaved(body, isDeleted: false)
         if catalogView.remembersPurges, try record(id, in: collection) == nil,
@@ -226,13 +204,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             return made
         }
         let revision = try BodyDigest.revisionID(parent: nil, isDeleted: false, body: body)
-        let tree = try edited(VersionVector()).map { vector in
-            var tree = RevisionTree()
-            let known = flags.union(.verified).treeFlags
-            RevisionEdit(id: revision, parent: nil, flags: known, body: body, vector: vector)
-                .insert(into: &tree, by: treePolicy)
-            return RevisionTreeEncoder.encode(tree) ?? []
-        }
+        let tree = try versionTable.treeOfNew(revision, flags: flags, body: body)
         let sequence = try documentTable.insertRow(
             id,
             in: collection,
@@ -243,8 +215,8 @@ package final class StoreWriteTransaction: StoreReadTransaction {
             body: body
         )
         guard let sequence else { return nil }
-        if tree != nil { try noteVectors() }
-        return (revision, sequence)
+        if tree != nil { try versionTable.noteVectors() }
+        return SavedRevision(revision, sequence, tree.flatMap { RevisionTreeDecoder.currentVersion(in: $0) })
     }
 
     func rowFlags(of body: JSONText, isDeleted: Bool) -> RowFlags {

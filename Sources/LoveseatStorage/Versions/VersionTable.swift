@@ -1,34 +1,32 @@
 package import LoveseatModel
-private import Synchronization
 
-/// The versions that this database makes, and those that it receives (docs/decisions/0015).
-extension StoreReadTransaction {
-    /// The database's name as an author of versions; nil if it makes none.
-    package var source: SourceID? { catalogView.versions?.author.source }
-}
+/// The versions that this database makes, and those that it receives, as a transaction writes them (docs/decisions/0015).
+package struct VersionTable: WrittenTable {
+    let transaction: StoreWriteTransaction
 
-extension StoreWriteTransaction {
     /// Lets the database make versions from now on. The transaction must reach the disk, as ``DocumentStore/beginVersions()`` has it.
-    func beginVersions() throws {
+    func begin() throws {
         if catalog.versions != nil { return }
-        let author = try VersionAuthor(SourceID.new(options))
-        let versions = StoreVersions(author, limit: ClockReserve.limit(after: 0, wall: wall))
+        let author = try VersionAuthor(SourceID.new(transaction.options))
+        let versions = StoreVersions(author, limit: ClockReserve.limit(after: 0, wall: transaction.wall))
         try versions.save(in: database)
-        try OpenNote(boot: options.bootID(), isDurable: isFullSync).save(in: database)
-        replaceCatalog { $0.versions = versions }
+        try OpenNote(boot: transaction.options.system.bootID(), isDurable: transaction.isFullSync).save(
+            in: database
+        )
+        transaction.replaceCatalog { $0.versions = versions }
     }
 
     /// Calls a closure with the database as an author of versions, and with the system's clock; nil if the database makes no versions.
     ///
-    /// What the closure changes takes effect with the transaction.
+    /// Changes take effect with the transaction.
     package func withAuthor<T, Failure>(
         _ body: (inout VersionAuthor, _ wall: UInt64) throws(Failure) -> T
     ) throws(Failure) -> T? {
         // Most databases make no versions.
         guard var versions = catalog.versions else { return nil }
-        versions.noteMaking(wall: wall)
-        let result = try body(&versions.author, wall)
-        replaceCatalog { $0.versions = versions }
+        versions.noteMaking(wall: transaction.wall)
+        let result = try body(&versions.author, transaction.wall)
+        transaction.replaceCatalog { $0.versions = versions }
         return result
     }
 
@@ -41,7 +39,7 @@ extension StoreWriteTransaction {
         if catalog.versions == nil { return nil }
         let state = vector()
         do throws(VersionError) { return try edit(state) } catch {
-            try takeNewSource(.lastTime)
+            try renewSource(.lastTime)
             return try edit(state)
         }
     }
@@ -77,14 +75,51 @@ extension StoreWriteTransaction {
         }
     }
 
+    /// Returns the stored tree of a new document, which has a version; nil if the database makes no versions.
+    func treeOfNew(_ revision: RevisionID, flags: RowFlags, body: JSONText) throws -> [UInt8]? {
+        // Most databases make no versions, and a new document has no tree.
+        guard let vector = try edited(VersionVector()) else { return nil }
+        var tree = RevisionTree()
+        let flags = flags.union(.verified).treeFlags
+        RevisionEdit(id: revision, parent: nil, flags: flags, body: body, vector: vector)
+            .insert(into: &tree, by: transaction.treePolicy)
+        return RevisionTreeEncoder.encode(tree)
+    }
+
+    /// Has a verdict written into a tree, and gives the revisions that it makes their vectors.
+    func deciding<T>(
+        in tree: inout RevisionTree,
+        _ write: (VerdictWriter, inout RevisionTree) throws -> T
+    ) throws -> T {
+        let before = tree
+        let vectors = VerdictVectors()
+        let writer = VerdictWriter(policy: transaction.treePolicy) { draft in
+            let node = try self.makeNode(draft)
+            vectors.made[node.id] = try self.vector(
+                ofVerdictOn: draft.parent,
+                givingUp: draft.givenUp,
+                in: before
+            )
+            return node
+        }
+        let result = try write(writer, &tree)
+        for (id, vector) in vectors.made { tree.addVector(vector, of: id) }
+        return result
+    }
+
+    /// Names a revision that a verdict makes.
+    func makeNode(_ draft: RevisionDraft) throws -> RevisionTree.Node {
+        try draft.node(flags: transaction.rowFlags(of: draft.body, isDeleted: draft.isDeleted).treeFlags)
+    }
+
     private func edit(_ vector: VersionVector) throws(VersionError) -> VersionVector? {
         // The caller has looked.
         guard var versions = catalog.versions else { return nil }
-        versions.noteMaking(wall: wall)
+        versions.noteMaking(wall: transaction.wall)
         // The state was accepted when it arrived. If the system's clock was set back since, the edit is earlier than some of it.
-        try? versions.author.see(vector, wall: wall)
-        let edited = try versions.author.edit(vector, wall: wall).pruned(wall: wall)
-        replaceCatalog { $0.versions = versions }
+        try? versions.author.see(vector, wall: transaction.wall)
+        let edited = try versions.author.edit(vector, wall: transaction.wall).pruned(wall: transaction.wall)
+        transaction.replaceCatalog { $0.versions = versions }
         return edited
     }
 
@@ -107,10 +142,10 @@ extension StoreWriteTransaction {
         from peer: String
     ) throws {
         var author = try catalog.versions?.author ?? VersionAuthor(SourceID(high: 0, low: 1))
-        try author.see(vector, wall: wall)
+        try author.see(vector, wall: transaction.wall)
         if catalog.versions == nil { return }
-        try takeNewSource(ifUnknown: vector, over: known, of: id, from: peer)
-        try replaceCatalog {
+        try renewSource(ifUnknown: vector, over: known, of: id, from: peer)
+        try transaction.replaceCatalog {
             if let source = $0.versions?.author.source {
                 $0.versions?.author = try VersionAuthor(source, clock: author.clock)
             }
@@ -138,7 +173,7 @@ extension StoreWriteTransaction {
     }
 
     /// Verifies the vectors that came with a revision.
-    func acceptVectors(of incoming: IncomingRecord, over tree: RevisionTree?) throws {
+    func accept(of incoming: IncomingRecord, over tree: RevisionTree?) throws {
         // Most revisions come without any.
         guard let vectors = incoming.knowledge?.vectors, !vectors.isEmpty else { return }
         if incoming.isExported { return try acceptExported(vectors, over: tree, of: incoming.documentID) }
@@ -154,16 +189,16 @@ extension StoreWriteTransaction {
         // Most databases make no versions.
         if catalog.versions == nil { return }
         for vector in vectors.values {
-            try takeNewSource(ifUnknown: vector, over: tree?.vectors.values, of: id, from: Self.exports)
+            try renewSource(ifUnknown: vector, over: tree?.vectors.values, of: id, from: Self.exports)
             // If the clock is wrong, edits are earlier than these versions until it is set, and include them all the same.
-            replaceCatalog { try? $0.versions?.author.see(vector, wall: wall) }
+            transaction.replaceCatalog { try? $0.versions?.author.see(vector, wall: transaction.wall) }
         }
     }
 
     /// Stands for a peer. No peer has this name.
     private static let exports = "exports"
 
-    private func takeNewSource(
+    private func renewSource(
         ifUnknown vector: VersionVector,
         over known: (some Sequence<VersionVector>)?,
         of id: String,
@@ -176,30 +211,32 @@ extension StoreWriteTransaction {
         let source = versions.author.source
         let isIncluded = known?.contains { $0.time(of: source) ?? 0 >= time } ?? true
         if isIncluded, versions.mayHaveMade(time) { return }
+        // The peer has had its new source.
         guard versions.admitsDemand(of: peer) else { return }
-        replaceCatalog { $0.versions = versions }
-        try takeNewSource(.unknownVersion(try Version(time: time, source: source), document: id))
+        transaction.replaceCatalog { $0.versions = versions }
+        try renewSource(.unknownVersion(try Version(time: time, source: source), document: id))
     }
 
-    private func takeNewSource(_ reason: NewSourceReason) throws {
-        let source = try SourceID.new(options)
-        try replaceCatalog { $0.versions = try $0.versions?.renamed(source) }
+    private func renewSource(_ reason: NewSourceReason) throws {
+        let source = try SourceID.new(transaction.options)
+        try transaction.replaceCatalog { $0.versions = try $0.versions?.renamed(source) }
         try catalog.versions?.save(in: database)
-        newSourceReasons.append(reason)
+        transaction.newSourceReasons.append(reason)
     }
 
     /// Reads source and clock from the file again.
-    func reloadVersions() throws {
+    func reload() throws {
         let versions = try StoreVersions.load(database)
-        replaceCatalog { $0.versions = versions }
+        transaction.replaceCatalog { $0.versions = versions }
     }
 
     /// Saves the clock if this transaction has gone beyond its limit, as one that was shown a time ahead of the system's clock does.
     func saveClock() throws {
+        // Most transactions stay below it.
         guard var versions = catalog.versions, versions.author.clock.last > versions.limit else { return }
         versions.limit = ClockReserve.limit(after: versions.author.clock.last, wall: 0)
         try versions.save(in: database)
-        replaceCatalog { $0.versions = versions }
+        transaction.replaceCatalog { $0.versions = versions }
     }
 
     /// Notes that a vector is stored, which earlier versions of Loveseat cannot read.
@@ -207,7 +244,7 @@ extension StoreWriteTransaction {
         // They are in the file already, or this transaction has noted it.
         if catalog.storesVectors { return }
         try Schema.noteVectors(in: database)
-        replaceCatalog { $0.storesVectors = true }
+        transaction.replaceCatalog { $0.storesVectors = true }
     }
 }
 
@@ -229,17 +266,5 @@ extension RevisionTree {
     }
 }
 
-extension DocumentStore {
-    /// The database's name as an author of versions; nil if it makes none.
-    package var source: SourceID? { catalog.withLock { $0.versions?.author.source } }
-
-    /// Lets every edit have a version from now on, in this process and later. Does nothing if that is so already.
-    ///
-    /// The first session with a peer that has version vectors calls this.
-    ///
-    /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
-    package func beginVersions() throws {
-        if source != nil { return }
-        try write(durably: true) { try $0.beginVersions() }
-    }
-}
+/// The vectors of revisions that a verdict makes.
+private final class VerdictVectors { var made: [RevisionID: VersionVector] = [:] }
