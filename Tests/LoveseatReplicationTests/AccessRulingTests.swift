@@ -270,6 +270,53 @@ struct AccessRulingTests {
         #expect(try ruling.write(writing.proposed, over: writing.document).mayWrite == writing.mayWrite)
     }
 
+    /// The document, the state that a peer with version vectors sends, as the vector and the revisions behind it, and its right.
+    private static let states: [(String, Stored, vector: String, revisions: [String], right: String, Bool)] =
+        [
+            ("an edit", Stored("1-aa - 2"), Texts.b3, ["1-aa"], "2", true),
+            (
+                "an edit of the encoded revision", Stored("1-aa - 2"), "\(Texts.b3); 1aa00000000@\(encoding)",
+                [], "2", true
+            ),
+            ("an edit of what it may read", Stored("1-aa - 1"), Texts.b3, ["1-aa"], "2", false),
+            ("an edit by which it loses the document", Stored("1-aa - 2"), Texts.b3, ["1-aa"], "1", false),
+            ("a deletion", Stored("1-aa - 2"), Texts.b3, ["1-aa"], "x", true),
+            ("of a tree", Stored("1-aa - 2"), "", ["2-bb", "1-aa"], "2", true),
+            (
+                "on top of another one's older revision", Stored("2-bb 1-aa 2", "1-aa - 0"), Texts.b3,
+                ["1-aa"], "2", false
+            ),
+            (
+                "over its own of another one's", Stored("2-bb 1-aa 2", "1-aa - 0"), Texts.b3,
+                ["2-bb", "1-aa"], "2", true
+            ),
+            ("the current branch of two", branches, Texts.b3, ["2-bb", "1-aa"], "2", true),
+            ("another one's branch of two", branches, Texts.b3, ["2-aa", "1-aa"], "2", false),
+            ("both branches of two", branches, "\(Texts.b3); 2aa00000000@\(encoding)", ["2-bb"], "2", false),
+        ]
+    private static let encoding = "Revision+Tree+Encoding"
+    private static let branches = Stored("2-bb 1-aa 2", "1-aa - 2", "2-aa 1-aa 0")
+
+    @Test(arguments: states.indices)
+    func `a peer with versions may write over what its state includes, and nothing of others`(
+        _ index: Int
+    ) throws {
+        let (name, document, vector, revisions, right, mayWrite) = Self.states[index]
+        let state = StateHistory(
+            try VersionVector(vector),
+            revisions: revisions.compactMap { RevisionID($0) }
+        )
+        let revision = IncomingRevision(
+            documentID: "d",
+            history: .state(state),
+            isDeleted: right == "x",
+            body: try #require(Self.body(right[...])),
+            sender: .versions
+        )
+        let ruling = try Self.ruling().write(AccessRuling.Change(revision), over: document)
+        #expect(ruling.mayWrite == mayWrite, "\(name)")
+    }
+
     @Test func `a peer decides nothing about content that it may not write`() throws {
         let other = try #require(RevisionID("2-a"))
         let own = try #require(RevisionID("2-b"))

@@ -9,6 +9,9 @@ extension AccessRuling {
         package let history: [RevisionID]
         /// The name by which a peer sent the revision; nil for the first revision of the history.
         private(set) var name: RevisionName?
+        /// The state that a peer with version vectors sent. Such a change has no history: what it goes on from are the revisions that the state
+        /// includes.
+        private(set) var state: StateHistory?
         package let isDeleted: Bool
         package let body: JSONText
         /// The tree that comes with the revision.
@@ -35,6 +38,7 @@ extension AccessRuling {
                 body: revision.body
             )
             (name, knowledge) = (revision.name, revision.knowledge)
+            if case .state(let state) = revision.history { self.state = state }
         }
 
         /// The revision as a policy or a filter sees it. `current`: the document's current revision.
@@ -49,7 +53,8 @@ extension AccessRuling {
 
         /// The live revisions in the history whose content is here, nearest first. `current`: what a change without a history goes on from.
         func ancestors(in tree: RevisionTree, current: RevisionID) -> [FilterCandidate] {
-            (history.isEmpty ? [current] : history).compactMap { tree.node($0) }
+            let line = state.map(tree.included) ?? (history.isEmpty ? [current] : history)
+            return line.compactMap { tree.node($0) }
                 .filter { !$0.isDeleted }.compactMap { FilterCandidate($0, of: id) }
         }
 
@@ -58,9 +63,22 @@ extension AccessRuling {
             if ids.isEmpty { return false }
             let parents = (knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)
             if parents.contains(where: ids.contains) { return true }
+            if let state, let name {
+                return tree.node(named: name) == nil && tree.included(in: state).contains(where: ids.contains)
+            }
             guard let revision = history.first, !tree.contains(revision) else { return false }
             return history.dropFirst().contains(where: ids.contains)
         }
+    }
+}
+
+extension RevisionTree {
+    /// The revisions that a state includes, the highest first.
+    fileprivate func included(in other: StateHistory) -> [RevisionID] {
+        nodes.keys.filter { id in
+            let relation = other.relation(to: state(of: id))
+            return relation == .newer || relation == .same
+        }.sorted(by: >)
     }
 }
 
