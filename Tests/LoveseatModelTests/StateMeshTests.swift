@@ -15,7 +15,8 @@ import Testing
             #expect(mesh.rounds != nil, "seed \(seed)")
             let currents = mesh.trees.compactMap(\.current)
             guard let first = currents.first else { continue }
-            #expect(currents.allSatisfy { $0.saysTheSame(as: first) }, "seed \(seed)")
+            let isSame = currents.allSatisfy { $0.saysTheSame(as: first) }
+            #expect(isSame, "seed \(seed):\n\(mesh.trees.map(\.description).joined(separator: "\n\n"))")
             let names = Set(zip(mesh.trees, currents).map { tree, node in tree.version(of: node.id) })
             #expect(names.count == 1, "seed \(seed)")
         }
