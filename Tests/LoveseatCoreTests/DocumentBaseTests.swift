@@ -36,9 +36,7 @@ struct DocumentBaseTests: TripsSuite {
         }
     }
 
-    @Test func `the timestamp is the number of edits, and the time of the version once the database makes versions`()
-        throws
-    {
+    @Test func `the timestamp is the number of edits, and later the time of the version`() throws {
         var document = Document(id: "tower", ["n": 1])
         #expect(document.timestamp == 0)
         try sights.save(&document)

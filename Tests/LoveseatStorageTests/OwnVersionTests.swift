@@ -150,25 +150,29 @@ import Testing
         #expect(try store.write { try $0.versionTable.edited(VersionVector()) } != nil)
     }
 
+    /// The system is still running, so the copy's source is not taken for one that lost versions.
     @Test(arguments: [false, true])
     func `a copied folder and the copy that the API makes have sources of their own`(_ isByHand: Bool) throws
     {
-        let device = try OwnDevice()
-        try device.store.beginVersions()
-        let own = try #require(try device.issue().first)
-        let target = "\(device.scratch.path)/copy"
+        let original = try TemporaryStore()
+        try original.store.beginVersions()
+        func issue(_ store: DocumentStore) throws -> Version {
+            try #require(try store.write { try $0.versionTable.edited(VersionVector()) }?.current)
+        }
+        let own = try issue(original.store)
+        let target = "\(original.folder)-copy"
+        defer { try? FileManager.default.removeItem(atPath: target) }
         if isByHand {
-            try FileManager.default.copyItem(atPath: device.folder, toPath: target)
+            try FileManager.default.copyItem(atPath: original.folder, toPath: target)
         } else {
-            try device.store.copy(to: target)
+            try original.store.copy(to: target)
         }
         let copy = try DocumentStore.open(folder: target)
         defer { try? copy.close() }
-        #expect(copy.source != nil)
-        #expect(copy.source != own.source)
-        #expect(device.store.source == own.source)
-        let version = try #require(try copy.write { try $0.versionTable.edited(VersionVector()) }?.current)
-        #expect(version.time > own.time)
+        let copied = try issue(copy)
+        #expect(copied.source != own.source)
+        #expect(copied.time > own.time)
+        #expect(try issue(original.store).source == own.source)
     }
 
     @Test func `a database that makes no versions has no entry for them, whatever happens to it`() throws {

@@ -53,10 +53,7 @@ package struct VersionTable: WrittenTable {
 
     /// Returns the vector of a revision that a verdict has made; nil if the database makes no versions.
     ///
-    /// - Parameters:
-    ///   - parent: The revision on which it is made.
-    ///   - others: The revisions that it gives up.
-    ///   - tree: The tree before the verdict.
+    /// `others`: the revisions that it gives up. `tree`: the tree before the verdict.
     func vector(
         ofVerdictOn parent: RevisionID,
         givingUp others: [RevisionID],
