@@ -174,6 +174,24 @@ extension LiteDocument {
         return isLive ? liveSize : isTreeRecord ? 2 : nil
     }
 
+    /// The properties of a message that carries the current revision, in Couchbase Lite's order.
+    func properties(
+        _ id: String,
+        _ history: StateHistory,
+        _ sequence: UInt64,
+        _ index: Int,
+        replaced: String? = nil
+    ) -> MessageProperties {
+        var properties: MessageProperties = [
+            "Profile": "rev", "collection": String(index), "id": id, "rev": history.rev ?? "",
+        ]
+        properties["replacedRev"] = replaced
+        properties["sequence"] = String(sequence)
+        if current.isDeleted { properties["deleted"] = "1" }
+        properties["history"] = history.history
+        return properties
+    }
+
     /// Whether the own state includes the one that a refused proposal returned (version-vectors.md §11.4). Couchbase Lite does not see that a source in
     /// it is its own: it takes its own older version for a stranger's.
     func descends(from text: String, source: SourceID) -> Bool {

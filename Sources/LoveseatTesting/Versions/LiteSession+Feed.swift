@@ -88,14 +88,9 @@ extension LiteSession {
             ]
             return send(Message(properties, isCompressed: true, noReply: true), nil)
         }
-        let properties = revisionProperties(
-            row.id,
-            document,
-            document.sentHistory(ancestors: ancestors),
-            String(row.sequence),
-            index,
-            replaced: isReplaced ? row.text : nil
-        )
+        let history = document.sentHistory(ancestors: ancestors)
+        let replaced = isReplaced ? row.text : nil
+        let properties = document.properties(row.id, history, row.sequence, index, replaced: replaced)
         let body = Self.json(.object(document.current.body ?? [:]))
         send(Message(properties, body: body, isCompressed: true), .ignored)
     }

@@ -13,10 +13,12 @@ extension LiteSession {
             if !isLive { propose([], index) }
             return
         }
+        // An earlier run may have pushed some of them.
+        let rest = documents.filter { !channel.push.completed.contains($0.value.sequence) }
         channels[index].push.completed.insert(channel.push.readThrough...last)
         channels[index].push.readThrough = last
         var proposals: [LiteProposal] = []
-        for (id, document) in documents where needsPush(id, document, index) {
+        for (id, document) in rest where needsPush(id, document, index) {
             if channel.push.inFlight.contains(id) {
                 channels[index].push.held.insert(id)
                 channels[index].push.completed.remove(document.sequence)
@@ -154,7 +156,7 @@ extension LiteSession {
         else { return complete(proposal, index) }
         let parents = proposal.parent.isEmpty ? [] : [proposal.parent]
         let history = document.sentHistory(ancestors: parents)
-        var properties = revisionProperties(proposal.id, document, history, String(proposal.sequence), index)
+        var properties = document.properties(proposal.id, history, proposal.sequence, index)
         properties["noconflicts"] = "1"
         var body = document.current.body ?? [:]
         var isDelta = false
@@ -167,25 +169,6 @@ extension LiteSession {
         }
         let message = Message(properties, body: Self.json(.object(body)), isCompressed: true)
         send(message, .pushed(proposal, index, isDelta: isDelta))
-    }
-
-    /// The properties of a message that carries a revision, in Couchbase Lite's order.
-    func revisionProperties(
-        _ id: String,
-        _ document: LiteDocument,
-        _ history: StateHistory,
-        _ sequence: String,
-        _ index: Int,
-        replaced: String? = nil
-    ) -> MessageProperties {
-        var properties: MessageProperties = [
-            "Profile": "rev", "collection": String(index), "id": id, "rev": history.rev ?? "",
-        ]
-        properties["replacedRev"] = replaced
-        properties["sequence"] = sequence
-        if document.current.isDeleted { properties["deleted"] = "1" }
-        properties["history"] = history.history
-        return properties
     }
 
     func pushed(_ proposal: LiteProposal, _ result: Result<Message, ReplyError>, _ index: Int, isDelta: Bool)

@@ -47,14 +47,19 @@ extension LiteSession {
         let received = message.body.isEmpty ? [UInt8]("{}".utf8) : message.body
         guard let value = Self.parse(received) else { throw ReplyError("LiteCore", 26, "Invalid JSON body") }
         let base = properties["deltaSrc"]
-        let body = try base.map { base throws(ReplyError) in try apply(value, to: base, id, index) } ?? value
+        let body =
+            try base.map { base throws(ReplyError) in
+                try database.apply(value, to: base, id, in: channels[index].collection)
+            } ?? value
+        // Reserved properties are not stored.
+        let kept = (body.object ?? [:]).filter { !$0.key.hasPrefix("_") }
         let deleted = properties["deleted"]
         let arrival = LiteDatabase.Arrival(
             id: id,
             collection: channels[index].collection,
             state: state,
             isDeleted: deleted != nil && deleted != "0" && deleted != "false",
-            body: body.object ?? [:],
+            body: JSONObject(kept) { _, last in last },
             remote: remote,
             allowsConflict: plan != nil && !properties.bool("noconflicts")
         )
@@ -72,19 +77,6 @@ extension LiteSession {
         askForBlob(number)
     }
 
-    private func apply(_ delta: JSONValue, to base: String, _ id: String, _ index: Int)
-        throws(ReplyError) -> JSONValue
-    {
-        let document = database.documents(in: channels[index].collection)[id]
-        let known = document.map { [$0.current] + $0.remotes.values.map(\.revision) } ?? []
-        guard let body = known.first(where: { $0.isNamed(base) && $0.body != nil })?.body else {
-            throw ReplyError("HTTP", 422, "delta base is unknown")
-        }
-        do { return try JSONDelta.apply(delta, to: .object(body)) } catch {
-            throw ReplyError("HTTP", 422, "corrupt delta")
-        }
-    }
-
     private func finish(_ upload: LiteUpload) {
         let insertion = database.insert(upload.arrival)
         switch insertion {
@@ -98,6 +90,18 @@ extension LiteSession {
             refuse(upload, ReplyError("LiteCore", 4, "Invalid timestamp in version vector \(text)"))
         }
         pulled(upload.arrival.id, upload.request.properties["sequence"], insertion, upload.index)
+    }
+
+    /// A revision cannot be stored. If it was a difference that cannot be applied, it comes again in full.
+    func refused(_ message: Message, _ error: ReplyError) {
+        // The collection may be the error.
+        guard let index = message.properties.int("collection"), channels.indices.contains(index) else {
+            return
+        }
+        if plan == nil || error.code == 422 { return }
+        report(message.properties["id"] ?? "", isPush: false, error)
+        channels[index].pull.finish(message.properties["sequence"])
+        cameIn(index)
     }
 
     private func refuse(_ upload: LiteUpload, _ error: ReplyError) {
@@ -124,10 +128,14 @@ extension LiteSession {
             return impossible("a blob for a revision that does not wait")
         }
         switch result {
-        case .failure(let error): return refuse(upload, error)
+        case .failure(let error):
+            // The next run asks for the revision again.
+            refuse(upload, error)
+            return cameIn(upload.index)
         case .success(let message):
             guard BlobDigest(sha1: Hashing.sha1(message.body)).text == digest else {
-                return refuse(upload, ReplyError("LiteCore", 15, "blob does not match its digest"))
+                refuse(upload, ReplyError("LiteCore", 15, "blob does not match its digest"))
+                return cameIn(upload.index)
             }
             database.blobs[digest] = message.body
         }
@@ -136,12 +144,33 @@ extension LiteSession {
         uploads[number] = upload
         askForBlob(number)
     }
+}
 
-    func serveAttachment(_ message: Message, _ number: UInt64) throws(ReplyError) {
-        guard let bytes = message.properties["digest"].flatMap({ database.blobs[$0] }) else {
+extension LiteDatabase {
+    /// Answers `getAttachment` and `proveAttachment`.
+    func answerAttachment(_ message: Message) throws(ReplyError) -> Message {
+        guard let bytes = message.properties["digest"].flatMap({ blobs[$0] }) else {
             throw ReplyError("LiteCore", 7, "no such blob")
         }
-        let isCompressed = message.properties.bool("compress")
-        reply(Message(body: bytes, isCompressed: isCompressed), to: message, number)
+        guard message.profile == "proveAttachment" else {
+            return Message(body: bytes, isCompressed: message.properties.bool("compress"))
+        }
+        guard (1...255).contains(message.body.count) else { throw ReplyError("BLIP", 400, "missing nonce") }
+        let proof = Hashing.sha1([UInt8(message.body.count)] + message.body + bytes)
+        return Message(body: Array("sha1-\(Base64.encode(proof))".utf8))
+    }
+
+    /// Returns the content that a difference makes.
+    fileprivate func apply(_ delta: JSONValue, to base: String, _ id: String, in collection: String)
+        throws(ReplyError) -> JSONValue
+    {
+        let document = documents(in: collection)[id]
+        let known = document.map { [$0.current] + $0.remotes.values.map(\.revision) } ?? []
+        guard let body = known.first(where: { $0.isNamed(base) && $0.body != nil })?.body else {
+            throw ReplyError("HTTP", 422, "delta base is unknown")
+        }
+        do { return try JSONDelta.apply(delta, to: .object(body)) } catch {
+            throw ReplyError("HTTP", 422, "corrupt delta")
+        }
     }
 }

@@ -79,7 +79,10 @@ package final class LiteSession {
     package func receive(_ event: BLIPConnection.Event) {
         switch event {
         case .request(let number, let message):
-            do { try answer(message, number) } catch { fail(error, number, to: message) }
+            do { try answer(message, number) } catch {
+                fail(error, number, to: message)
+                if message.profile == "rev" { refused(message, error) }
+            }
         case .response(let tag, let message): answered(tag, .success(message))
         case .failure(let tag, let error): answered(tag, .failure(error))
         case .piece, .sent, .wantsBody: break
@@ -100,6 +103,27 @@ package final class LiteSession {
         return output
     }
 
+    /// Does what Couchbase Lite does in time: it announces changes, and saves checkpoints when nothing is on its way.
+    ///
+    /// - Parameter time: Seconds since 1970.
+    package func work(time: Int) {
+        advance()
+        if isQuiet, plan != nil { saveCheckpoints(time: time) }
+    }
+
+    /// Whether nothing is on its way: everything is read, sent, received and resolved.
+    package var isQuiet: Bool {
+        let isCaughtUp = plan?.pulls != true || channels.allSatisfy(\.pull.isCaughtUp)
+        return !channels.isEmpty && awaited.isEmpty && uploads.isEmpty && isCaughtUp
+            && channels.allSatisfy(\.isQuiet)
+    }
+
+    /// Whether a one-shot replication has come to its end, or any to a failure. Then the connection is closed.
+    package var isFinished: Bool {
+        guard let plan, failure == nil else { return failure != nil }
+        return !plan.isContinuous && isQuiet && channels.allSatisfy { $0.saved == $0.checkpoint }
+    }
+
     // MARK: Requests
 
     private func answer(_ message: Message, _ number: UInt64) throws(ReplyError) {
@@ -116,7 +140,8 @@ package final class LiteSession {
         case "norev":
             channels[index].pull.finish(message.properties["sequence"])
             cameIn(index)
-        case "getAttachment": try serveAttachment(message, number)
+        case "getAttachment", "proveAttachment":
+            reply(try database.answerAttachment(message), to: message, number)
         case "getCheckpoint", "setCheckpoint":
             reply(try database.answerCheckpoint(message), to: message, number)
         default: throw ReplyError("BLIP", 404, "no handler for message")

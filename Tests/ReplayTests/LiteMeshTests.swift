@@ -1,0 +1,125 @@
+import LoveseatBLIP
+import LoveseatModel
+import LoveseatTesting
+import Testing
+
+/// Meshes of modelled Couchbase Lite peers, which edit at random and sync pair by pair.
+struct LiteMeshTests {
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func `peers become quiet`(_ seed: UInt64) {
+        var mesh = LiteMesh(seed: seed, deletions: 0.3, hasSkew: true)
+        mesh.edit(40)
+        #expect(mesh.settle() != nil, "still busy after 30 rounds")
+        #expect(mesh.problems.isEmpty, "\(mesh.problems.prefix(3))")
+    }
+
+    @Test(arguments: 1...30 as ClosedRange<UInt64>)
+    func `peers with good clocks and without deletions become equal`(_ seed: UInt64) {
+        var mesh = LiteMesh(seed: seed, deletions: 0, hasSkew: false)
+        mesh.edit(40)
+        #expect(mesh.settle() != nil)
+        #expect(mesh.contents.count == 1, "\(mesh.contents)")
+    }
+
+    @Test
+    func `500 documents are pushed`() throws {
+        var mesh = LiteMesh(seed: 1, deletions: 0, hasSkew: false)
+        for number in 0..<500 { try mesh.peers[0].edit("doc-\(number)", ["n": JSONValue(number)]) }
+        mesh.sync(0, 1)
+        #expect(mesh.peers[1].documents().count == 500)
+        #expect(mesh.problems.isEmpty)
+    }
+}
+
+/// Some peers, each with a clock of its own.
+private struct LiteMesh {
+    private(set) var peers: [LiteDatabase] = []
+    private(set) var problems: [String] = []
+    private var generator: SeededGenerator
+    private let deletions: Double
+    private let clock = Clock()
+    private var edits = 0
+
+    private final class Clock { var seconds: UInt64 = 1_795_740_000 }
+
+    init(seed: UInt64, deletions: Double, hasSkew: Bool) {
+        generator = SeededGenerator(seed: seed)
+        self.deletions = deletions
+        for index in 0..<generator.int(3...5) {
+            // No two clocks show the same, to the microsecond.
+            let skew = (hasSkew ? generator.int(-55...55) * 1_000_000 : 0) + generator.int(0...500_000)
+            let source = SourceID(high: generator.next(), low: UInt64(index) + 1)
+            let release = generator.pick([LiteRelease.release40, .release41])
+            peers.append(
+                LiteDatabase(source, release) { [clock] in
+                    UInt64(Int(clock.seconds) * 1_000_000 + skew) * 1_000
+                }
+            )
+        }
+    }
+
+    /// Edits and syncs at random.
+    mutating func edit(_ count: Int) {
+        for _ in 0..<count {
+            clock.seconds += 1
+            let peer = generator.int(0...peers.count - 1)
+            if generator.chance(0.5) {
+                sync(peer, (peer + generator.int(1...peers.count - 1)) % peers.count)
+                continue
+            }
+            let id = "doc-\(generator.int(1...2))"
+            let isLive = peers[peer].documents()[id]?.current.isDeleted == false
+            edits += 1
+            // A clock that is behind may refuse the edit.
+            if isLive, generator.chance(deletions) {
+                _ = try? peers[peer].delete(id)
+            } else {
+                _ = try? peers[peer].edit(id, ["n": JSONValue(edits)])
+            }
+        }
+    }
+
+    /// Syncs all with all until nothing changes but tombstones. Of two tombstones that cover each other, each peer takes the other's, for ever.
+    ///
+    /// - Returns: The number of rounds; nil if there is no end.
+    mutating func settle() -> Int? {
+        for round in 1...30 {
+            let before = live
+            for one in peers.indices {
+                for other in peers.indices where one != other { sync(one, other) }
+            }
+            if live == before { return round }
+        }
+        return nil
+    }
+
+    private var live: [[String: LiteRevision]] {
+        peers.map { peer in peer.documents().mapValues(\.current).filter { !$0.value.isDeleted } }
+    }
+
+    /// What peers have, each once.
+    var contents: Set<[String: JSONObject]> {
+        Set(
+            peers.map { peer in
+                peer.documents().mapValues { $0.current.isDeleted ? [:] : $0.current.body ?? [:] }
+            }
+        )
+    }
+
+    /// Replicates both ways, and ends.
+    mutating func sync(_ active: Int, _ passive: Int) {
+        clock.seconds += 1
+        let plan = LitePlan([LitePlan.Binding(checkpointID: "\(active)-\(passive)")])
+        var exchange = LiteExchange(
+            active: LiteSession(active: peers[active], plan, server: "\(passive)"),
+            passive: LiteSession(passive: peers[passive], client: "\(active)")
+        )
+        var steps = 0
+        repeat {
+            exchange.step(time: Int(clock.seconds), using: &generator)
+            steps += 1
+        } while !exchange.isIdle && steps < 20_000
+        if let failure = exchange.active.failure { problems.append("\(failure)") }
+        if !exchange.active.isFinished { problems.append("\(active) and \(passive) do not end") }
+    }
+}
