@@ -1,5 +1,6 @@
 import LoveseatBLIP
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Testing
 
@@ -19,6 +20,38 @@ struct LiteMeshTests {
         mesh.edit(40)
         #expect(mesh.settle() != nil)
         #expect(mesh.contents.count == 1, "\(mesh.contents)")
+    }
+
+    @Test
+    func `a connection in frames carries documents and blobs both ways`() throws {
+        let content = Array(repeating: UInt8(7), count: 100_000)
+        let digest = BlobDigest(sha1: Hashing.sha1(content)).text
+        let pair = [1, 2].map { LiteDatabase(SourceID(high: 1, low: $0)) { 1_795_740_000_000_000_000 } }
+        pair[0].blobs[digest] = content
+        let blob: JSONValue = ["@type": "blob", "digest": .string(digest), "content_type": "text/plain"]
+        try pair[0].edit("picture", ["blob": blob])
+        try pair[1].edit("note", ["n": 1])
+        try pair[1].edit("gone", ["n": 2])
+        try pair[1].delete("gone")
+        let plan = LitePlan([LitePlan.Binding(checkpointID: "cp")])
+        let active = LiteSession(active: pair[0], plan, server: "server")
+        active.start()
+        let lines = [LiteLine(active), LiteLine(LiteSession(passive: pair[1], client: "client"))]
+        var isBusy = true
+        while isBusy {
+            isBusy = false
+            for (side, line) in lines.enumerated() {
+                try line.work(time: 1_795_740_000)
+                while let frame = try line.nextFrame() {
+                    isBusy = true
+                    try lines[1 - side].receive(frame)
+                }
+            }
+        }
+        #expect(active.isFinished)
+        #expect(pair[1].blobs[digest] == content)
+        #expect(pair[0].documents().keys.sorted() == ["gone", "note", "picture"])
+        #expect(pair[0].documents().mapValues(\.current) == pair[1].documents().mapValues(\.current))
     }
 
     @Test

@@ -86,7 +86,8 @@ extension LiteSession {
             reply(answer, to: upload.request, upload.number)
         case .refused: refuse(upload, ReplyError("LiteCore", 8, "conflict"))
         case .badTime:
-            let text = upload.arrival.state.vector.text
+            // Couchbase Lite shows its own versions as it stores them.
+            let text = upload.arrival.state.vector.text.replacing("@\(database.source)", with: "@*")
             refuse(upload, ReplyError("LiteCore", 4, "Invalid timestamp in version vector \(text)"))
         }
         pulled(upload.arrival.id, upload.request.properties["sequence"], insertion, upload.index)
