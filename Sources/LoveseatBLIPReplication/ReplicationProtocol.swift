@@ -7,4 +7,7 @@ package enum ReplicationProtocol: String, Hashable, Sendable {
 
     /// The forms in which revisions are named by trees, the newer one first.
     package static let trees: [ReplicationProtocol] = [.mobile3, .mobile2]
+    /// All forms, in the order in which an active peer offers them. A Sync Gateway 4 takes the first one: trees carry all that a gateway has
+    /// for peers with trees, and Couchbase Lite 4 takes versions wherever they stand (docs/decisions/0015).
+    package static let all: [ReplicationProtocol] = [.mobile3, .mobile4, .mobile2]
 }

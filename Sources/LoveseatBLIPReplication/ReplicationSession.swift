@@ -87,6 +87,11 @@ package struct ReplicationSession {
     package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
         event { session in
             session.form.negotiated = negotiated
+            if session.form.names == .versions {
+                let source = session.source
+                // The database failed, which ends the session.
+                guard session.effects.ask({ try source.beginVersions() }) != nil else { return }
+            }
             if let plan = session.plan {
                 session.beginActive(plan, negotiated)
             } else {

@@ -95,32 +95,22 @@ struct UpgradeRequestValidatorTests {
 
     @Test(
         arguments: [
-            ("BLIP_3+CBMobile_4,BLIP_3+CBMobile_3", nil, .mobile4, .mobile3),
-            ("BLIP_3+CBMobile_4,BLIP_3+CBMobile_3", "trees", .mobile3, .mobile3),
-            ("BLIP_3+CBMobile_3, BLIP_3+CBMobile_4", nil, .mobile3, .mobile3),
-            ("BLIP_3+CBMobile_4", nil, .mobile4, nil), ("BLIP_3+CBMobile_4", "trees", .mobile4, nil),
-        ] as [(String, String?, ReplicationProtocol, ReplicationProtocol?)]
+            ("BLIP_3+CBMobile_4,BLIP_3+CBMobile_3", nil, .mobile4),
+            ("BLIP_3+CBMobile_4,BLIP_3+CBMobile_3", "trees", .mobile3),
+            ("BLIP_3+CBMobile_3, BLIP_3+CBMobile_4", nil, .mobile3), ("BLIP_3+CBMobile_4", nil, .mobile4),
+            ("BLIP_3+CBMobile_4", "trees", .mobile4),
+        ] as [(String, String?, ReplicationProtocol)]
     )
-    func `the validator accepts versions where they are spoken, and trees between two Loveseats`(
+    func `the validator accepts the first form that a client offers, and trees between two Loveseats`(
         _ offers: String,
         _ loveseat: String?,
-        _ versioned: ReplicationProtocol,
-        _ onlyTrees: ReplicationProtocol?
+        _ negotiated: ReplicationProtocol
     ) throws {
         let request = request {
             $0.replaceOrAdd(name: "Sec-WebSocket-Protocol", value: offers)
             if let loveseat { $0.add(name: "Loveseat", value: loveseat) }
         }
-        let both = UpgradeRequestValidator(
-            databaseName: "my db",
-            protocols: [.mobile4] + ReplicationProtocol.trees
-        )
-        #expect(try both.validate(request) == .webSocket(.init(negotiated: versioned, key: Self.key)))
-        guard let onlyTrees else {
-            #expect(refusal(request)?.status == .badRequest)
-            return
-        }
-        #expect(try validator.validate(request) == .webSocket(.init(negotiated: onlyTrees, key: Self.key)))
+        #expect(try validator.validate(request) == .webSocket(.init(negotiated: negotiated, key: Self.key)))
     }
 
     private func request(method: HTTPMethod) -> HTTPRequestHead { request("/my%20db/_blipsync", method) }

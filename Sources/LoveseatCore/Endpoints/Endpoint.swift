@@ -114,7 +114,7 @@ package struct ConnectionOptions: Sendable {
     package var proxy: ProxyConfiguration?
     /// Called with the server's certificate before it is validated.
     package var sawServerCertificate: @Sendable (TLSCertificate) -> Void = { _ in }
-    package var offers: [ReplicationProtocol] = [.mobile3, .mobile2]
+    package var offers = ReplicationProtocol.all
 
     package init() {}
 }

@@ -1,3 +1,4 @@
+import LoveseatAssertions
 package import LoveseatModel
 package import LoveseatReplication
 import LoveseatStorage
@@ -114,7 +115,7 @@ extension CollectionReplica {
             return ledger.counts(isCurrent: isCurrent, of: record.id, at: record.sequence) ? mark : nil
         }
         if knowledge == nil, let ancestor, try record.isCurrent(ancestor) { return nil }
-        var change = LocalChange(record, over: ancestor)
+        var change = try LocalChange(record, over: ancestor, namesVersions: query.tellsVersions)
         change.knowledge = knowledge
         change.hasDoubtedMark = mark != ancestor || fallenBack.mayContain(record.id)
         return change
@@ -180,11 +181,14 @@ extension CollectionReplica {
             try changes.map { try view.record($0.documentID, in: collection) }
         }
         let access = accessNow
+        if peer == .versions { return try VersionedAnswers(self).verdicts(on: changes, over: records) }
         let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
             // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
             guard let record, try access?.mayRead(record) ?? true else { return .wanted(ancestors: []) }
-            // A version is not here, since nobody can store one yet.
-            guard let revision = change.revision.treeID else { return .wanted(ancestors: []) }
+            guard let revision = change.revision.treeID else {
+                impossible("a peer with trees announces \(change.revision)")
+                return .wanted(ancestors: [])
+            }
             let tree = record.revision == revision ? nil : try record.tree()
             // A Loveseat's tree is also wanted if its revision is here and another one is current: a peer that may not push, or does not,
             // has no other way to exchange trees.
@@ -331,7 +335,7 @@ extension DocumentRecord {
         let tree = try tree()
         let mark = remote.flatMap { tree.remotes[$0] }
         // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
-        let named = removal.revision?.treeID.flatMap { tree.known($0) }
+        let named = removal.revision.flatMap { $0.treeID.flatMap(tree.known) ?? tree.node(named: $0) }
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
         if hasCurrent, !hasConflicts { return .removed }
@@ -341,6 +345,7 @@ extension DocumentRecord {
     fileprivate func verdict(on proposal: ProposedChange, from peer: RevisionTree.PeerKind) throws
         -> ProposalVerdict
     {
+        if peer == .versions { return try tree().verdict(on: proposal) }
         if proposal.revision == .revision(revision) {
             // If one side knows more, both exchange their trees.
             let isKnown =
@@ -357,15 +362,17 @@ extension DocumentRecord {
 }
 
 extension LocalChange {
-    fileprivate init(_ record: DocumentRecord, over ancestor: RevisionID?) {
+    fileprivate init(_ record: DocumentRecord, over ancestor: RevisionID?, namesVersions: Bool) throws {
+        let tree = namesVersions ? try record.tree() : nil
         self.init(
             sequence: record.sequence,
             documentID: record.id,
             revision: record.revision,
             isDeleted: record.isDeleted,
             bodySize: record.body.bytes.count,
-            remoteAncestor: ancestor.map { .revision($0) }
+            remoteAncestor: ancestor.map { tree?.state(of: $0).name ?? .revision($0) }
         )
+        state = tree?.state(of: record.revision)
     }
 }
 

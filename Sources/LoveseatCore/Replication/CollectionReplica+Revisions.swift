@@ -33,6 +33,9 @@ extension CollectionReplica {
             )
             return .damaged
         }
+        if request.peer == .versions {
+            return request.state(of: record, in: try tree ?? record.tree())
+        }
         return request.revision(of: record, in: tree)
     }
 
@@ -81,6 +84,11 @@ extension CollectionReplica {
             try zip(zip(revisions, knowledge), verdicts).map { arrival, verdict in
                 let (revision, knowledge) = arrival
                 if let refusal = verdict.refusal { return .failed(refusal) }
+                if case .state(let state) = revision.history {
+                    var incoming = IncomingState(revision, state, from: remote)
+                    (incoming.asksResolver, incoming.followed) = (asksResolver, followed)
+                    return try VersionedAnswers(self).insert(incoming, transaction)
+                }
                 var incoming = IncomingRecord(revision, knowledge, from: remote)
                 (incoming.asksResolver, incoming.followed) = (asksResolver, followed)
                 do {
@@ -212,6 +220,10 @@ extension CollectionReplica {
             guard !record.hasConflicts else { return .waits(isMarked: true) }
             let tree = try record.tree()
             var mark = tree.remotes[remote]
+            if change.state != nil {
+                return try VersionedAnswers(self)
+                    .reconciliation(record, in: tree, change, state, from: remote, transaction)
+            }
             switch state {
             case .hasNone:
                 try transaction.forgetMark(record.id, remote: remote, in: collection)

@@ -91,6 +91,8 @@ package final class DatabaseReplicas: ReplicaSource {
         }
     }
 
+    package func beginVersions() throws(LoveseatError) { try asking { try store.beginVersions() } }
+
     package func makeReplicas() -> [any Replica] { collections.indices.map { replica(of: $0) } }
 
     /// Makes the replica of a collection, without state from earlier ones.

@@ -7,15 +7,11 @@ package import NIOHTTP1
 /// Validates the HTTP request of a client that asks a listener for a WebSocket. ``ConnectionAuthenticator`` checks credentials.
 package struct UpgradeRequestValidator: Hashable, Sendable {
     package let databaseName: String
-    /// The forms of the protocol that are spoken.
-    private let protocols: [ReplicationProtocol]
 
     /// The answer to a client that asks whether the database exists.
     package static let databaseText = "this is a Loveseat database"
 
-    package init(databaseName: String, protocols: [ReplicationProtocol] = ReplicationProtocol.trees) {
-        (self.databaseName, self.protocols) = (databaseName, protocols)
-    }
+    package init(databaseName: String) { self.databaseName = databaseName }
 
     /// A request that asks for a WebSocket.
     package struct WebSocketRequest: Hashable, Sendable {
@@ -65,8 +61,8 @@ package struct UpgradeRequestValidator: Hashable, Sendable {
         guard let key = head.headers.first(name: "Sec-WebSocket-Key"), Base64.decode(key)?.count == 16 else {
             throw HTTPRefusal(status: .badRequest, reason: "Sec-WebSocket-Key must be 16 bytes in Base64")
         }
-        guard let negotiated = UpgradeHeaders.negotiate(head.headers, among: protocols) else {
-            let ours = protocols.map(\.rawValue).joined(separator: ", ")
+        guard let negotiated = UpgradeHeaders.negotiate(head.headers) else {
+            let ours = ReplicationProtocol.all.map(\.rawValue).joined(separator: ", ")
             throw HTTPRefusal(status: .badRequest, reason: "offer one of these protocols: \(ours)")
         }
         return .webSocket(WebSocketRequest(negotiated: negotiated, key: key))

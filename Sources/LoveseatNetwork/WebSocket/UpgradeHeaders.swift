@@ -35,12 +35,9 @@ package enum UpgradeHeaders {
 
     /// The first protocol, in the client's order, that is supported here. Two Loveseats speak of trees if both can: only these carry all that
     /// both know of a document.
-    static func negotiate(
-        _ headers: HTTPHeaders,
-        among supported: [ReplicationProtocol]
-    ) -> ReplicationProtocol? {
+    static func negotiate(_ headers: HTTPHeaders) -> ReplicationProtocol? {
         let common = headers[canonicalForm: "Sec-WebSocket-Protocol"]
-            .compactMap { ReplicationProtocol(rawValue: String($0)) }.filter(supported.contains)
+            .compactMap { ReplicationProtocol(rawValue: String($0)) }
         let prefersTrees = hasToken(treesToken, in: headers, treesField)
         let trees = prefersTrees ? common.first(where: ReplicationProtocol.trees.contains) : nil
         return trees ?? common.first

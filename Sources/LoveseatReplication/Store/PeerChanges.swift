@@ -46,6 +46,9 @@ package struct AnnouncedChange: Hashable, Sendable {
         self.bodySize = bodySize
     }
 
+    /// The announced state, as far as the peer has described it.
+    package var state: StateHistory { StateHistory(announced: revision, vector) }
+
     /// The peer takes the document away rather than sending it (replication.md Part B).
     package var isRemoval: Bool { flags.rawValue > 1 && flags != [.deleted, .leftChannel] }
 }
@@ -74,4 +77,7 @@ package struct ProposedChange: Hashable, Sendable {
         self.serverRevision = serverRevision
         self.bodySize = bodySize
     }
+
+    /// The proposed state, as far as the peer has described it.
+    package var state: StateHistory { StateHistory(announced: revision, vector) }
 }

@@ -31,6 +31,14 @@ extension StateHistory {
     /// Creates the state of a document of which only a revision of a tree is known.
     package init(_ revision: RevisionID) { self.init(VersionVector(), revisions: [revision]) }
 
+    /// Creates the state that a list names. `vector`: the whole vector, if the list names that.
+    init(announced name: RevisionName, _ vector: VersionVector?) {
+        switch name {
+        case .version(let version): self.init(vector ?? VersionVector(version))
+        case .revision(let id): self.init(id)
+        }
+    }
+
     /// The newest revision of a tree, for peers with trees; nil for a state with a vector.
     package var treeID: RevisionID? { name?.treeID }
 }

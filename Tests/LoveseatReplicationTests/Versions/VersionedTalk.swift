@@ -4,10 +4,9 @@ import LoveseatModel
 import LoveseatReplication
 import Testing
 
-/// A session over `CBMobile_4` with a collection in memory. The test speaks for the peer.
-final class VersionedTalk {
+/// A session over `CBMobile_4`. The test speaks for the peer.
+class SessionTalk {
     private var session: ReplicationSession
-    let replica: VersionedReplica
     /// What the session asked and nobody took yet.
     private(set) var requests: [(number: UInt64, message: Message)] = []
     private(set) var answers: [UInt64: Result<Message, ReplyError>] = [:]
@@ -15,10 +14,12 @@ final class VersionedTalk {
     private(set) var closeCode: Int?
     private var continuations: [UInt64: ReplyContinuation] = [:]
     private var timers: [ReplicationTimer] = []
+    /// The conflicts that the app is to resolve.
+    private(set) var conflicts: [ConflictNotice] = []
     private var lastRequest: UInt64 = 0
     private var lastSaid: UInt64 = 0
 
-    init(active change: (inout ActivePlan) -> Void) {
+    init(active change: (inout ActivePlan) -> Void, _ source: any ReplicaSource) {
         var plan = ActivePlan(
             collections: [.init(name: .default, checkpointID: "cp-x")],
             pushes: false,
@@ -26,15 +27,13 @@ final class VersionedTalk {
             isContinuous: false
         )
         change(&plan)
-        replica = VersionedReplica(isActive: true)
-        session = ReplicationSession(active: plan, replicas: replica)
+        session = ReplicationSession(active: plan, replicas: source)
     }
 
-    init(passive change: (inout PassivePlan) -> Void = { _ in }) {
+    init(passive change: (inout PassivePlan) -> Void, _ source: any ReplicaSource) {
         var plan = PassivePlan(collections: [.default])
         change(&plan)
-        replica = VersionedReplica(isActive: false)
-        session = ReplicationSession(passive: plan, replicas: replica)
+        session = ReplicationSession(passive: plan, replicas: source)
     }
 
     /// Opens the connection, and agrees on the default collection.
@@ -63,7 +62,8 @@ final class VersionedTalk {
             case .cancelTimer(let timer): timers.removeAll { $0 == timer }
             case .report(let report): reports.append(report)
             case .close(let code, _): closeCode = code
-            case .beginReply, .supply, .cancel, .resolve, .fetch: break
+            case .resolve(let notice): conflicts.append(notice)
+            case .beginReply, .supply, .cancel, .fetch: break
             }
         }
     }
@@ -131,6 +131,9 @@ final class VersionedTalk {
         }
     }
 
+    /// The app has resolved a conflict.
+    func resolved(_ id: String) { handle(session.resolved(0, documentID: id, nil)) }
+
     /// Something was saved.
     func localChange() { handle(session.localChange(0)) }
 
@@ -144,6 +147,21 @@ final class VersionedTalk {
     var failure: LoveseatError? {
         for case .failure(let error) in reports { return error }
         return nil
+    }
+}
+
+/// A session with a collection in memory that only knows versions.
+final class VersionedTalk: SessionTalk {
+    let replica: VersionedReplica
+
+    init(active change: (inout ActivePlan) -> Void) {
+        replica = VersionedReplica(isActive: true)
+        super.init(active: change, replica)
+    }
+
+    init(passive change: (inout PassivePlan) -> Void = { _ in }) {
+        replica = VersionedReplica(isActive: false)
+        super.init(passive: change, replica)
     }
 }
 

@@ -1,0 +1,180 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// The answers of a replica to a peer with version vectors (version-vectors.md §11, docs/decisions/0015).
+struct VersionedAnswers {
+    private let replica: CollectionReplica
+    private let collection: CollectionHandle
+    private let remote: Int?
+
+    init(_ replica: CollectionReplica) {
+        (self.replica, collection, remote) = (replica, replica.collection, replica.remote)
+    }
+
+    /// Which announced states are wanted. `records`: the documents as they are here.
+    func verdicts(on changes: [AnnouncedChange], over records: [DocumentRecord?]) throws
+        -> [ChangeVerdict]
+    {
+        let access = replica.accessNow
+        var known: [(change: AnnouncedChange, announcement: StateAnnouncement)] = []
+        let verdicts: [ChangeVerdict] = try zip(changes, records).map { change, record in
+            // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
+            guard let record, try access?.mayRead(record) ?? true else { return .wanted(ancestors: []) }
+            let tree = try record.tree()
+            let relation = tree.relation(ofAnnounced: change.state)
+            switch relation {
+            case .same, .older:
+                // A removal says nothing about the peer's state.
+                if let remote, !change.isRemoval, !tree.isNoted(change, by: remote) {
+                    var announcement = StateAnnouncement(change.state, remote: remote)
+                    announcement.isOutdated = change.mayBeOld
+                    known.append((change, announcement))
+                }
+                return .alreadyHere
+            case .conflict where remote == nil: return .conflict
+            case .newer, .conflict: return .wanted(ancestors: tree.names(of: record.revision, and: remote))
+            }
+        }
+        // A passive side keeps no marks, and often there is nothing new to note.
+        if known.isEmpty { return verdicts }
+        try replica.marking { transaction in
+            for (change, announcement) in known {
+                // A peer whose clock is wrong may have what it announces. It is only not recorded.
+                do {
+                    try transaction.versionTable.note(announcement, of: change.documentID, in: collection)
+                } catch is VersionError {}
+            }
+        }
+        replica.ledger.mark(known.lazy.map(\.change.documentID))
+        return verdicts
+    }
+
+    /// Stores a received state.
+    func insert(_ incoming: IncomingState, _ transaction: StoreWriteTransaction) throws -> InsertResult {
+        do {
+            switch try transaction.versionTable.insert(incoming, in: collection) {
+            case .alreadyPresent: return .alreadyHere
+            case .inserted: return .inserted
+            case .pending: return .conflict
+            }
+        } catch let refusal as RevisionTree.InsertRefusal {
+            return refusal == .conflict ? .refusedConflict : .badHistory
+        } catch let error as VersionError {
+            return .failed(LoveseatError(.badRevisionID, "\(error)"))
+        } catch let error as LoveseatError where error.code == .corruptRevisionData {
+            return .failed(error)
+        } catch let error as OtherContent {
+            return .failed(LoveseatError(.httpConflict, error.reason))
+        }
+    }
+
+    /// How to go on with a state that the peer did not take (version-vectors.md §11.4).
+    func reconciliation(
+        _ record: DocumentRecord,
+        in tree: RevisionTree,
+        _ change: LocalChange,
+        _ state: HubState,
+        from remote: Int,
+        _ transaction: StoreWriteTransaction
+    ) throws -> Reconciliation {
+        let mark = tree.remotes[remote]
+        switch state {
+        case .hasNone:
+            try transaction.forgetMark(record.id, remote: remote, in: collection)
+            return .offer(over: nil)
+        case .has(let theirs):
+            let relation = tree.state(of: record.revision).relation(to: theirs)
+            guard relation == .newer || relation == .same else { return .waits(isMarked: mark != nil) }
+            try transaction.versionTable.note(StateAnnouncement(theirs, remote: remote), of: record.id, in: collection)
+            return relation == .same ? .agrees : .offer(over: theirs.name)
+        case .unknown:
+            let name = mark.flatMap { tree.state(of: $0).name }
+            guard name != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
+            return mark == record.revision ? .agrees : .offer(over: name)
+        }
+    }
+}
+
+extension RevisionTree {
+    /// The revision that a peer names, with its attributes; nil if it is not here.
+    func known(by name: RevisionName) -> Node? { node(named: name).flatMap { node($0) } }
+
+    /// The names of the current revision and of the one that the remote has, each once.
+    fileprivate func names(of current: RevisionID, and remote: Remote?) -> [RevisionName] {
+        let mark = remote.flatMap { remotes[$0] }
+        return [current, mark == current ? nil : mark].compactMap { $0.flatMap { state(of: $0).name } }
+    }
+
+    /// Whether everything that an announcement of a known state says has been recorded.
+    fileprivate func isNoted(_ change: AnnouncedChange, by remote: Remote) -> Bool {
+        guard let known = node(named: change.revision), remotes[remote] == known, known == current?.id else {
+            return false
+        }
+        guard let vector = change.vector else { return true }
+        return vectors[known].map { $0.united(with: vector) == $0 } ?? false
+    }
+
+    /// Whether a proposal would be in conflict (version-vectors.md §11.2).
+    func verdict(on proposal: ProposedChange) -> ProposalVerdict {
+        switch relation(ofProposed: proposal.state, on: proposal.serverRevision) {
+        case .same, .older: .alreadyHere
+        case .newer: .wanted
+        case .conflict: .conflict(current.map { state(of: $0.id) } ?? StateHistory(VersionVector()))
+        }
+    }
+}
+
+extension RevisionRequest {
+    /// The current revision of a document, as a peer with version vectors is to get it.
+    ///
+    /// Couchbase Lite 4 cannot be told any more of a document that it has stored under the ID of another peer's revision (version-vectors.md,
+    /// correction 14). So a document without a vector travels under the version that stands for its ID, unless the peer has edited it since:
+    /// then only the ID shows that the edit is newer.
+    func state(of record: DocumentRecord, in tree: RevisionTree) -> OutgoingRevision {
+        var content = SendableRevision(
+            revision: record.revision,
+            history: [],
+            isDeleted: record.isDeleted,
+            body: record.body
+        )
+        let state = tree.state(of: record.revision, toPeerWith: known.first)
+        content.state = encoded(state, of: record.revision) ?? state
+        if wantsDelta, !record.isDeleted { content.deltaBase = versionedBase(in: tree) }
+        return .found(content)
+    }
+
+    /// A state without a vector under the version that stands for its ID, with the revisions of the peer behind it; nil if it travels as it is.
+    private func encoded(_ state: StateHistory, of id: RevisionID) -> StateHistory? {
+        guard state.vector.isEmpty, let version = id.encodedVersion else { return nil }
+        switch known.first {
+        case nil: return StateHistory(VersionVector(version))
+        case .version(let known)?: return known.source == .revisionTree ? StateHistory(VersionVector(version)) : nil
+        case .revision(let known)?:
+            guard let place = state.revisions.firstIndex(of: known), place > 0 else { return nil }
+            return StateHistory(VersionVector(version), revisions: Array(state.revisions[place...]))
+        }
+    }
+
+    /// The first revision that the peer has and whose body is here, unless it is a deletion.
+    private func versionedBase(in tree: RevisionTree) -> SendableRevision.DeltaBase? {
+        for name in known {
+            guard let node = tree.known(by: name), let body = node.body else { continue }
+            return node.isDeleted || node.isDamaged ? nil : .init(revision: name, body: body)
+        }
+        return nil
+    }
+}
+
+extension IncomingState {
+    init(_ revision: IncomingRevision, _ state: StateHistory, from remote: Int?) {
+        self.init(
+            documentID: revision.documentID,
+            state: state,
+            isDeleted: revision.isDeleted,
+            body: revision.body,
+            remote: remote
+        )
+        isOutdated = revision.isOutdated
+    }
+}
