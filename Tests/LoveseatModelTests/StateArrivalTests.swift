@@ -9,7 +9,7 @@ import Testing
         let id = try States.id("T3@b")
         #expect(tree.current?.id == id)
         #expect(id.generation == 1)
-        #expect(try tree.state(of: id) == States.state("T3@b; T1@a"))
+        #expect(try tree.versions.state(of: id) == States.state("T3@b; T1@a"))
         #expect(tree.remotes[1] == id)
         // 36
         #expect(try tree.take("T3@b; T1@a") { $0.remote = 2 } == .alreadyPresent)
@@ -22,7 +22,7 @@ import Testing
         try tree.take("T1@b", "5-cc 3-bb 1-aa")
         let id = try States.id("T1@b", over: "5-cc")
         #expect(tree.line(id) == [id, rev("5-cc"), rev("3-bb"), rev("1-aa")])
-        #expect(try tree.state(of: id) == States.state("T1@b", "5-cc 3-bb 1-aa"))
+        #expect(try tree.versions.state(of: id) == States.state("T1@b", "5-cc 3-bb 1-aa"))
     }
 
     @Test func `a list that contradicts the tree is ignored`() throws {
@@ -205,17 +205,17 @@ import Testing
         try tree.take("T2@b; T1@a")
         let id = try #require(tree.current?.id)
         let full = try States.state("T2@b; T1@a", "3-cc 2-bb")
-        #expect(tree.state(of: id) == full)
-        #expect(try tree.state(of: id, toPeerWith: nil) == States.state("T2@b; T1@a"))
-        #expect(try tree.state(of: id, toPeerWith: States.name("2-bb")) == States.state("T2@b; T1@a", "2-bb"))
-        #expect(try tree.state(of: id, toPeerWith: States.name("T1@a")) == full)
+        #expect(tree.versions.state(of: id) == full)
+        #expect(try tree.versions.state(of: id, toPeerWith: nil) == States.state("T2@b; T1@a"))
+        #expect(try tree.versions.state(of: id, toPeerWith: States.name("2-bb")) == States.state("T2@b; T1@a", "2-bb"))
+        #expect(try tree.versions.state(of: id, toPeerWith: States.name("T1@a")) == full)
         #expect(
-            try tree.state(of: id, toPeerWith: States.name("3cc00000000@enc")) == States.state("T2@b; T1@a")
+            try tree.versions.state(of: id, toPeerWith: States.name("3cc00000000@enc")) == States.state("T2@b; T1@a")
         )
         // Without a vector, it ends there.
         let legacy = rev("3-cc")
-        #expect(try tree.state(of: legacy, toPeerWith: States.name("2-bb")) == States.state("", "3-cc 2-bb"))
-        #expect(try tree.state(of: legacy, toPeerWith: States.name("3-cc")) == States.state("", "3-cc"))
-        #expect(try tree.state(of: legacy, toPeerWith: nil) == States.state("", "3-cc 2-bb"))
+        #expect(try tree.versions.state(of: legacy, toPeerWith: States.name("2-bb")) == States.state("", "3-cc 2-bb"))
+        #expect(try tree.versions.state(of: legacy, toPeerWith: States.name("3-cc")) == States.state("", "3-cc"))
+        #expect(try tree.versions.state(of: legacy, toPeerWith: nil) == States.state("", "3-cc 2-bb"))
     }
 }

@@ -89,7 +89,7 @@ struct StateMesh {
         let content = isDeleted ? JSONText.emptyObject : body(number)
         let node = Self.name(RevisionDraft.edit(over: parent?.id, isDeleted, content))
         guard !peers[index].tree.contains(node.id) else { return }
-        let base = peers[index].tree.vectorToEdit(parent?.id)
+        let base = peers[index].tree.versions.vectorToEdit(parent?.id)
         let wall = wall(index)
         let vector = try? peers[index].author?.edit(base, wall: wall)
         RevisionEdit(id: node.id, parent: node.parent, flags: node.flags, body: content, vector: vector)
@@ -136,9 +136,9 @@ struct StateMesh {
 
     private mutating func send(from sender: Int, to receiver: Int, resolves: Bool) throws {
         guard let current = peers[sender].tree.current, current.body != nil else { return }
-        let state = peers[sender].tree.state(of: current.id)
+        let state = peers[sender].tree.versions.state(of: current.id)
         var tree = peers[receiver].tree
-        switch tree.relation(ofAnnounced: generator.chance(0.5) ? state : state.alone) {
+        switch tree.versions.relation(ofAnnounced: generator.chance(0.5) ? state : state.alone) {
         case .same, .older:
             try with(receiver) { resolution in
                 try StateAnnouncement(state, remote: sender).record(in: &tree, by: &resolution)
@@ -159,10 +159,10 @@ struct StateMesh {
     private mutating func push(from sender: Int, to receiver: Int) throws {
         var tree = peers[receiver].tree
         guard let current = peers[sender].tree.current, current.body != nil else { return }
-        let state = peers[sender].tree.state(of: current.id)
+        let state = peers[sender].tree.versions.state(of: current.id)
         let mark = peers[sender].tree.remotes[receiver]
-        let parent = mark.flatMap { peers[sender].tree.state(of: $0).name }
-        switch tree.relation(ofProposed: state, on: parent) {
+        let parent = mark.flatMap { peers[sender].tree.versions.state(of: $0).name }
+        switch tree.versions.relation(ofProposed: state, on: parent) {
         case .conflict:
             // The peer answers with its whole vector.
             return

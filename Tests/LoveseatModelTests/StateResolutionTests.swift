@@ -70,7 +70,7 @@ import Testing
         ]
         for (verdict, expected, content) in verdicts {
             var (tree, pending) = try Self.conflict(mine, theirs)
-            let theirName = tree.state(of: pending).name
+            let theirName = tree.versions.state(of: pending).name
             var resolution = try States.resolution()
             try resolution.resolve(pending, verdict, in: &tree)
             #expect(tree.problems.isEmpty)
@@ -82,7 +82,7 @@ import Testing
             )
             #expect(tree.candidates.filter { !tree.closed.contains($0.original) }.count == 1)
             // What a peer with a revision ID is told of begins with that ID.
-            let told = tree.state(of: try #require(tree.current?.id), toPeerWith: theirName)
+            let told = tree.versions.state(of: try #require(tree.current?.id), toPeerWith: theirName)
             if theirs == .legacy { #expect(told.revisions.first == rev("2-cc")) }
         }
     }
@@ -108,7 +108,7 @@ import Testing
             #expect(try tree.take(theirs, "", 2) { $0.refusesConflicts = true } == .inserted)
             #expect(tree.current?.body == body(winner))
             #expect(
-                try tree.state(of: try #require(tree.current?.id)).vector
+                try tree.versions.state(of: try #require(tree.current?.id)).vector
                     == vector("18e9f1f060000001@d; T7@c, T3@b")
             )
             #expect(tree.open(among: tree.candidates).count == 1)

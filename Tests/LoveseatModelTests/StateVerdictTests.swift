@@ -51,7 +51,7 @@ import Testing
     ) throws {
         let tree = try Self.tree(short, revisions)
         let state = try StateHistory(VersionNotation.spelled(announced))
-        #expect(tree.relation(ofAnnounced: state) == StateRelation(letter: letter))
+        #expect(tree.versions.relation(ofAnnounced: state) == StateRelation(letter: letter))
     }
 
     // 55, 56 (§11.2): s and o are answered with 304, n with 0, x with 409.
@@ -82,7 +82,7 @@ import Testing
         let tree = try Self.tree(short, revisions)
         let state = try StateHistory(VersionNotation.spelled(proposed))
         let parent = parent.isEmpty ? nil : try States.name(parent)
-        #expect(tree.relation(ofProposed: state, on: parent) == StateRelation(letter: letter))
+        #expect(tree.versions.relation(ofProposed: state, on: parent) == StateRelation(letter: letter))
     }
 
     @Test func `a document that was created anew over a deletion is accepted, an edit beside it is not`()
@@ -107,10 +107,10 @@ import Testing
         knowledge.nodes = [RevisionTree.Node(id: rev("2-bb"), parent: nil, flags: [], body: nil)]
         knowledge.vectors = [rev("2-bb"): try vector("T5@a")]
         try tree.merge(knowledge)
-        #expect(try tree.relation(ofAnnounced: States.state("T5@a")) == .newer)
+        #expect(try tree.versions.relation(ofAnnounced: States.state("T5@a")) == .newer)
         #expect(try tree.take("T5@a", "", 7) == .inserted)
         #expect(tree.current?.body == body(7))
         #expect(tree.nodes.count == 1)
-        #expect(try tree.relation(ofAnnounced: States.state("T5@a")) == .same)
+        #expect(try tree.versions.relation(ofAnnounced: States.state("T5@a")) == .same)
     }
 }

@@ -22,7 +22,7 @@ import Testing
             if id == "5-ee" {
                 tree.insertLocal(rev("4-dd"), parent: rev("3-cc"), flags: [], body: .emptyObject)
             }
-            let edited = try tree.vectorToEdit(rev(parent)).edited(
+            let edited = try tree.versions.vectorToEdit(rev(parent)).edited(
                 by: source("a"),
                 at: VersionNotation.time(time)
             )
@@ -44,21 +44,21 @@ import Testing
         short: String,
         revisions: String
     ) throws {
-        #expect(try Self.tree().state(of: rev(id)) == Self.history(short, revisions))
+        #expect(try Self.tree().versions.state(of: rev(id)) == Self.history(short, revisions))
     }
 
     @Test func `a revision that is not here has an empty state`() throws {
-        #expect(try Self.tree().state(of: rev("7-aa")).isEmpty)
-        #expect(try Self.tree().vectorToEdit(nil).isEmpty)
+        #expect(try Self.tree().versions.state(of: rev("7-aa")).isEmpty)
+        #expect(try Self.tree().versions.vectorToEdit(nil).isEmpty)
     }
 
     @Test func `a peer with trees whose IDs no version stands for is named by them`() throws {
         var tree = RevisionTree()
         try tree.insert("1-aa", over: nil, "T1@a")
         tree.insertLocal(rev("2-x"), parent: rev("1-aa"), flags: [], body: .emptyObject)
-        #expect(try tree.state(of: rev("2-x")) == Self.history("", "2-x 1-aa"))
-        #expect(tree.vectorToEdit(rev("2-x")).isEmpty)
-        #expect(tree.version(of: rev("2-x")) == nil)
+        #expect(try tree.versions.state(of: rev("2-x")) == Self.history("", "2-x 1-aa"))
+        #expect(tree.versions.vectorToEdit(rev("2-x")).isEmpty)
+        #expect(tree.versions.version(of: rev("2-x")) == nil)
     }
 
     @Test func `every name of a revision finds it`() throws {
@@ -69,19 +69,19 @@ import Testing
             "6-ff": ["6-ff", "T3@a"],
         ]
         for (id, names) in names {
-            for name in names { #expect(try tree.node(named: Self.name(name)) == rev(id), "\(name)") }
+            for name in names { #expect(try tree.versions.node(named: Self.name(name)) == rev(id), "\(name)") }
         }
         for name in ["T1@b", "T4@a", "2-bb00", "7-aa", "2bb00000001@enc"] {
-            #expect(try tree.node(named: Self.name(name)) == nil, "\(name)")
+            #expect(try tree.versions.node(named: Self.name(name)) == nil, "\(name)")
         }
     }
 
     @Test func `the version that stands for a revision finds the state that was received under it`() throws {
         var tree = RevisionTree()
         try tree.receive("1-ff", "2bb00000000@enc")
-        #expect(try tree.node(named: Self.name("2-bb")) == rev("1-ff"))
+        #expect(try tree.versions.node(named: Self.name("2-bb")) == rev("1-ff"))
         try tree.receive("1-ee", "2bb00000000@enc")
-        #expect(try tree.node(named: Self.name("2bb00000000@enc")) == rev("1-ff"))
+        #expect(try tree.versions.node(named: Self.name("2bb00000000@enc")) == rev("1-ff"))
     }
 
     @Test func `every state of a history is found by its name, and edits include what they were made from`()
@@ -90,15 +90,15 @@ import Testing
         for seed in PropertySeeds.of("VERSIONED", 300) {
             for tree in try VersionedTrees(seed: seed).trees {
                 for node in tree.nodes.values {
-                    let state = tree.state(of: node.id)
+                    let state = tree.versions.state(of: node.id)
                     let name = try #require(state.name)
-                    let found = try #require(tree.node(named: name), "seed \(seed): \(name)")
-                    #expect(found == node.id || tree.version(of: found) == tree.version(of: node.id))
+                    let found = try #require(tree.versions.node(named: name), "seed \(seed): \(name)")
+                    #expect(found == node.id || tree.versions.version(of: found) == tree.versions.version(of: node.id))
                     // Of two edits by peers with trees, a vector has the version of the last one only.
                     guard let parent = node.parent,
                         tree.vectors[node.id] ?? tree.vectors[parent] != nil || tree.vectors.isEmpty
                     else { continue }
-                    let before = tree.state(of: parent)
+                    let before = tree.versions.state(of: parent)
                     #expect(state.relation(to: before) == .newer, "seed \(seed): \(state) over \(before)")
                 }
             }

@@ -50,7 +50,7 @@ import Testing
     /// The state of a document as a peer with versions is told of it.
     private func state(_ id: String) throws -> StateHistory {
         let tree = try #require(try tree(id))
-        return tree.state(of: try #require(tree.current).id)
+        return tree.versions.state(of: try #require(tree.current).id)
     }
 
     /// Stores what another Loveseat says of a document.
@@ -410,7 +410,7 @@ import Testing
         }
         #expect(isChanged)
         let tree = try #require(try target.store.readRows { try $0.record("a", in: collection)?.tree() })
-        let vector = tree.state(of: record.revision).vector
+        let vector = tree.versions.state(of: record.revision).vector
         let version = try #require(try state("a").vector.current)
         #expect(vector.current == version)
         #expect(vector.versions.count == (isThere ? 2 : 1))

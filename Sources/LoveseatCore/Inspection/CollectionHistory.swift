@@ -91,7 +91,7 @@ package struct CollectionHistory {
             if candidates.contains(node.id), node.id != current, !isClosed { flags.append("candidate") }
             if isClosed { flags.append("closed") }
             if Self.isDerived(node.id, of: id, in: tree) { flags.append("derived") }
-            let vector = tree.vectors.isEmpty ? nil : tree.state(of: node.id).vector
+            let vector = tree.vectors.isEmpty ? nil : tree.versions.state(of: node.id).vector
             return TreeRevision(
                 id: node.id,
                 parent: node.parent,

@@ -335,7 +335,7 @@ extension DocumentRecord {
         let tree = try tree()
         let mark = remote.flatMap { tree.remotes[$0] }
         // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
-        let named = removal.revision.flatMap { $0.treeID.flatMap(tree.known) ?? tree.node(named: $0) }
+        let named = removal.revision.flatMap { $0.treeID.flatMap(tree.known) ?? tree.versions.node(named: $0) }
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
         if hasCurrent, !hasConflicts { return .removed }
@@ -370,9 +370,9 @@ extension LocalChange {
             revision: record.revision,
             isDeleted: record.isDeleted,
             bodySize: record.body.bytes.count,
-            remoteAncestor: ancestor.map { tree?.state(of: $0).name ?? .revision($0) }
+            remoteAncestor: ancestor.map { tree?.versions.state(of: $0).name ?? .revision($0) }
         )
-        state = tree?.state(of: record.revision)
+        state = tree?.versions.state(of: record.revision)
     }
 }
 

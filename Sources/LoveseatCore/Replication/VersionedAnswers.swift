@@ -22,7 +22,7 @@ struct VersionedAnswers {
             // To the peer, a document that it may not read does not exist. Writing it is refused when the revision arrives.
             guard let record, try access?.mayRead(record) ?? true else { return .wanted(ancestors: []) }
             let tree = try record.tree()
-            let relation = tree.relation(ofAnnounced: change.state)
+            let relation = tree.versions.relation(ofAnnounced: change.state)
             switch relation {
             case .same, .older:
                 // A removal says nothing about the peer's state.
@@ -84,12 +84,12 @@ struct VersionedAnswers {
             try transaction.forgetMark(record.id, remote: remote, in: collection)
             return .offer(over: nil)
         case .has(let theirs):
-            let relation = tree.state(of: record.revision).relation(to: theirs)
+            let relation = tree.versions.state(of: record.revision).relation(to: theirs)
             guard relation == .newer || relation == .same else { return .waits(isMarked: mark != nil) }
             try transaction.versionTable.note(StateAnnouncement(theirs, remote: remote), of: record.id, in: collection)
             return relation == .same ? .agrees : .offer(over: theirs.name)
         case .unknown:
-            let name = mark.flatMap { tree.state(of: $0).name }
+            let name = mark.flatMap { tree.versions.state(of: $0).name }
             guard name != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
             return mark == record.revision ? .agrees : .offer(over: name)
         }
@@ -98,17 +98,17 @@ struct VersionedAnswers {
 
 extension RevisionTree {
     /// The revision that a peer names, with its attributes; nil if it is not here.
-    func known(by name: RevisionName) -> Node? { node(named: name).flatMap { node($0) } }
+    func known(by name: RevisionName) -> Node? { versions.node(named: name).flatMap { node($0) } }
 
     /// The names of the current revision and of the one that the remote has, each once.
     fileprivate func names(of current: RevisionID, and remote: Remote?) -> [RevisionName] {
         let mark = remote.flatMap { remotes[$0] }
-        return [current, mark == current ? nil : mark].compactMap { $0.flatMap { state(of: $0).name } }
+        return [current, mark == current ? nil : mark].compactMap { $0.flatMap { versions.state(of: $0).name } }
     }
 
     /// Whether everything that an announcement of a known state says has been recorded.
     fileprivate func isNoted(_ change: AnnouncedChange, by remote: Remote) -> Bool {
-        guard let known = node(named: change.revision), remotes[remote] == known, known == current?.id else {
+        guard let known = versions.node(named: change.revision), remotes[remote] == known, known == current?.id else {
             return false
         }
         guard let vector = change.vector else { return true }
@@ -117,10 +117,10 @@ extension RevisionTree {
 
     /// Whether a proposal would be in conflict (version-vectors.md §11.2).
     func verdict(on proposal: ProposedChange) -> ProposalVerdict {
-        switch relation(ofProposed: proposal.state, on: proposal.serverRevision) {
+        switch versions.relation(ofProposed: proposal.state, on: proposal.serverRevision) {
         case .same, .older: .alreadyHere
         case .newer: .wanted
-        case .conflict: .conflict(current.map { state(of: $0.id) } ?? StateHistory(VersionVector()))
+        case .conflict: .conflict(current.map { versions.state(of: $0.id) } ?? StateHistory(VersionVector()))
         }
     }
 }
@@ -138,7 +138,7 @@ extension RevisionRequest {
             isDeleted: record.isDeleted,
             body: record.body
         )
-        let state = tree.state(of: record.revision, toPeerWith: known.first)
+        let state = tree.versions.state(of: record.revision, toPeerWith: known.first)
         content.state = encoded(state, of: record.revision) ?? state
         if wantsDelta, !record.isDeleted { content.deltaBase = versionedBase(in: tree) }
         return .found(content)

@@ -33,7 +33,7 @@ extension ReadTransaction {
         guard let record = try read(collection, { try $0.record(id, in: collection.handle) }) else {
             return StateHistory(VersionVector())
         }
-        return try record.tree().state(of: record.revision)
+        return try record.tree().versions.state(of: record.revision)
     }
 }
 

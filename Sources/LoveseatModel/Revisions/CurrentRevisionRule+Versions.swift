@@ -31,11 +31,11 @@ extension CurrentRevisionRule {
         }
         guard open.count > 1 else { return [] }
         let rivals = open.compactMap { node -> Rival? in
-            guard let version = tree.version(of: node.id) else { return nil }
+            guard let version = tree.versions.version(of: node.id) else { return nil }
             return Rival(
                 id: node.id,
                 version: version,
-                vector: tree.state(of: node.id).vector,
+                vector: tree.versions.state(of: node.id).vector,
                 isExplicit: tree.vectors[node.id] != nil
             )
         }

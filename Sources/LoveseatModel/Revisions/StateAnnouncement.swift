@@ -31,13 +31,13 @@ package struct StateAnnouncement: Sendable {
 
     func note(in tree: inout RevisionTree, by resolution: inout StateResolution) throws {
         guard let name = state.name else { return }
-        guard let known = tree.node(named: name) else { return noteOlder(name, in: &tree) }
+        guard let known = tree.versions.node(named: name) else { return noteOlder(name, in: &tree) }
         // A vector of nothing but the version that stands for the revision says nothing.
         if state.vector.hasValidTimes, state.vector.versions != known.encodedVersion.map({ [$0] }) {
             tree.addVector(state.vector, of: known)
         }
         if let remote, !isOutdated { tree.remotes[remote] = known }
-        guard let current = tree.current, current.id != known, !tree.includes(name, in: current.id) else {
+        guard let current = tree.current, current.id != known, !tree.versions.includes(name, in: current.id) else {
             return
         }
         let rivals = tree.candidates.filter { candidate in
@@ -54,7 +54,7 @@ package struct StateAnnouncement: Sendable {
 
     /// A peer whose mark includes the state has fallen back to it, or the state is late. It is offered the current revision once more.
     private func noteOlder(_ name: RevisionName, in tree: inout RevisionTree) {
-        guard let remote, !isOutdated, let mark = tree.remotes[remote], tree.includes(name, in: mark) else {
+        guard let remote, !isOutdated, let mark = tree.remotes[remote], tree.versions.includes(name, in: mark) else {
             return
         }
         tree.forgetRemote(remote)

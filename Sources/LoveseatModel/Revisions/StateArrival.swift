@@ -59,7 +59,7 @@ package struct StateArrival: Sendable {
         }
         var announcement = StateAnnouncement(state, remote: remote)
         announcement.isOutdated = isOutdated
-        if let known = tree.node(named: name) {
+        if let known = tree.versions.node(named: name) {
             let awaitsBody = tree.rule.awaitsBody(of: known)
             if awaitsBody {
                 tree.nodes[known]?.body = body
@@ -69,7 +69,7 @@ package struct StateArrival: Sendable {
             return awaitsBody ? .inserted : .alreadyPresent
         }
         let current = tree.current
-        let relation = tree.relation(ofReceived: state)
+        let relation = tree.versions.relation(ofReceived: state)
         if relation == .older {
             try announcement.note(in: &tree, by: &resolution)
             return .alreadyPresent
@@ -101,14 +101,14 @@ package struct StateArrival: Sendable {
     /// Whether this document was created anew by somebody who did not know the deletion here: on the passive side, or at a peer that had the
     /// deletion (version-vectors.md §11.5, step 4).
     private func isRescued(_ current: RevisionTree.Node, in tree: RevisionTree) -> Bool {
-        guard tree.isCreatedAnew(state, over: current) else { return false }
+        guard tree.versions.isCreatedAnew(state, over: current) else { return false }
         return remote.map { tree.remotes[$0] == current.id } ?? !flags.contains(.deleted)
     }
 
     /// Closes the candidates that the state includes. Its author gave them up, or they went into it.
     private func closeCovered(besides id: RevisionID, in tree: inout RevisionTree) {
         if tree.isLine { return }
-        for node in tree.candidates.map(\.node) + tree.pending where tree.covers(state, node) {
+        for node in tree.candidates.map(\.node) + tree.pending where tree.versions.covers(state, node) {
             close(node.id, besides: id, in: &tree)
         }
     }
@@ -182,7 +182,7 @@ package struct StateArrival: Sendable {
         let current = tree.current
         if isNewer, let current, tree.vectors[current.id] != nil || !lists(current) { return current.id }
         let covered = tree.nodes.keys.filter { id in
-            tree.copies[id] == nil && (isNewer || id != current?.id) && tree.isCovered(id, by: state)
+            tree.copies[id] == nil && (isNewer || id != current?.id) && tree.versions.isCovered(id, by: state)
         }
         let versions = covered.compactMap { id in tree.vectors[id]?.current.map { (version: $0, id: id) } }
         return versions.max { $0 < $1 }?.id ?? covered.max()
@@ -204,7 +204,7 @@ package struct StateArrival: Sendable {
         _ resolution: inout StateResolution
     ) throws -> RevisionArrival.Outcome {
         let includeEachOther =
-            tree.covers(state, current) && state.name.map { tree.includes($0, in: current.id) } == true
+            tree.versions.covers(state, current) && state.name.map { tree.versions.includes($0, in: current.id) } == true
         if includeEachOther || tree.nodes[id]?.saysTheSame(as: current) == true {
             let isRemote = StateResolution.isGreater(id, than: current.id, in: tree)
             try resolution.decide(between: current.id, and: id, isRemote ? .remote : .local, in: &tree)

@@ -45,7 +45,7 @@ package struct StateResolution {
         _ verdict: ConflictVerdict,
         in tree: inout RevisionTree
     ) throws {
-        let (mine, theirs) = (tree.state(of: local), tree.state(of: remote))
+        let (mine, theirs) = (tree.versions.state(of: local), tree.versions.state(of: remote))
         let side: Side
         switch verdict {
         case .local: side = .local
@@ -100,7 +100,7 @@ package struct StateResolution {
 
     /// Whether a revision wins over another one with the same content.
     static func isGreater(_ id: RevisionID, than other: RevisionID, in tree: RevisionTree) -> Bool {
-        switch (tree.state(of: id).vector.current, tree.state(of: other).vector.current) {
+        switch (tree.versions.state(of: id).vector.current, tree.versions.state(of: other).vector.current) {
         case (let version?, let otherVersion?): version > otherVersion
         case (nil, nil): id > other
         case (_?, nil): true

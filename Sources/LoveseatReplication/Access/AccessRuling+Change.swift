@@ -64,7 +64,7 @@ extension AccessRuling {
             let parents = (knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)
             if parents.contains(where: ids.contains) { return true }
             if let state, let name {
-                return tree.node(named: name) == nil && tree.included(in: state).contains(where: ids.contains)
+                return tree.versions.node(named: name) == nil && tree.included(in: state).contains(where: ids.contains)
             }
             guard let revision = history.first, !tree.contains(revision) else { return false }
             return history.dropFirst().contains(where: ids.contains)
@@ -76,7 +76,7 @@ extension RevisionTree {
     /// The revisions that a state includes, the highest first.
     fileprivate func included(in other: StateHistory) -> [RevisionID] {
         nodes.keys.filter { id in
-            let relation = other.relation(to: state(of: id))
+            let relation = other.relation(to: versions.state(of: id))
             return relation == .newer || relation == .same
         }.sorted(by: >)
     }

@@ -26,7 +26,7 @@ extension VersionTable {
         try accept(incoming.state.vector, over: known, of: id, from: Self.name(incoming.remote))
         let flags = transaction.rowFlags(of: incoming.body, isDeleted: incoming.isDeleted).treeFlags
         var isMended = false
-        if let id = incoming.state.name.flatMap(tree.node) {
+        if let id = incoming.state.name.flatMap(tree.versions.node) {
             isMended = try tree.compare([.init(id: id, parent: nil, flags: flags, body: incoming.body)])
         }
         var arrival = StateArrival(

@@ -59,8 +59,8 @@ package struct VersionTable: WrittenTable {
         givingUp others: [RevisionID],
         in tree: RevisionTree
     ) throws -> VersionVector? {
-        let lost = others.map { tree.vectorToEdit($0) }.reduce(VersionVector()) { $0.united(with: $1) }
-        let kept = tree.vectorToEdit(parent)
+        let lost = others.map { tree.versions.vectorToEdit($0) }.reduce(VersionVector()) { $0.united(with: $1) }
+        let kept = tree.versions.vectorToEdit(parent)
         if lost.isEmpty || kept.isEmpty { return try edited(kept.united(with: lost)) }
         do throws(VersionError) {
             return try withAuthor { author, wall throws(VersionError) in
@@ -256,8 +256,8 @@ extension RevisionTree {
 
     /// The vector on which an edit of a leaf is made that gives up other revisions. Those that never had a version are not part of it.
     fileprivate func vectorToEdit(_ leaf: RevisionID, givingUp others: [RevisionID]) -> VersionVector {
-        others.reduce(vectorToEdit(leaf)) { vector, other in
-            let lost = state(of: other).vector
+        others.reduce(versions.vectorToEdit(leaf)) { vector, other in
+            let lost = versions.state(of: other).vector
             return lost.isEmpty ? vector : vector.united(with: lost)
         }
     }

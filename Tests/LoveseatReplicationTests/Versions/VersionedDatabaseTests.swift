@@ -23,7 +23,7 @@ struct VersionedDatabaseTests {
             scratch = try Scratch()
             var options = DocumentStore.Options()
             // Later than every version of the tests.
-            options.nanoseconds = { 0x18E9_F200_0000_0000 }
+            options.system.nanoseconds = { 0x18E9_F200_0000_0000 }
             store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs", options: options)
             collection = try #require(store.collection(.default))
             try prepare(store, collection)
@@ -67,7 +67,7 @@ struct VersionedDatabaseTests {
 
         /// The state of the current revision.
         func state(_ id: String = "d") throws -> StateHistory? {
-            try record(id).map { try $0.tree().state(of: $0.revision) }
+            try record(id).map { try $0.tree().versions.state(of: $0.revision) }
         }
 
         @discardableResult

@@ -127,7 +127,7 @@ final class VersionedReplica: Replica, ReplicaSource {
         return changes.map { change in
             if let verdict { return verdict }
             guard let document = documents[change.documentID] else { return .wanted(ancestors: []) }
-            let state = StateHistory(announced: change.revision, change.vector)
+            let state = change.state
             let names = [document.state.name, document.remote].compactMap { $0 }
             switch document.state.relation(to: state) {
             case .same, .newer:
@@ -147,7 +147,7 @@ final class VersionedReplica: Replica, ReplicaSource {
                 return proposal.serverRevision == nil
                     ? .wanted : .conflict(StateHistory(VersionVector()))
             }
-            let state = StateHistory(announced: proposal.revision, proposal.vector)
+            let state = proposal.state
             let relation = document.state.relation(to: state)
             if relation == .same || relation == .newer { return .alreadyHere }
             if relation == .older { return .wanted }
@@ -270,15 +270,10 @@ final class VersionedReplica: Replica, ReplicaSource {
         names.map { BoundCollection(exists: $0 == .default) }
     }
 
-    func makeReplicas() -> [any Replica] { [self] }
-}
+    /// How often versions were begun.
+    private(set) var beginnings = 0
 
-extension StateHistory {
-    /// The state that a list names.
-    init(announced name: RevisionName, _ vector: VersionVector?) {
-        switch name {
-        case .version(let version): self.init(vector ?? VersionVector(version))
-        case .revision(let id): self.init(id)
-        }
-    }
+    func beginVersions() { beginnings += 1 }
+
+    func makeReplicas() -> [any Replica] { [self] }
 }

@@ -1,0 +1,194 @@
+/// The names and states that peers with versions have for the revisions of a tree, and how states that they describe are related to what is known
+/// here (version-vectors.md §11, docs/decisions/0015).
+///
+/// A revision without a vector has an implicit one: the version that stands for its ID (``RevisionID/encodedVersion``), with the vector of its
+/// nearest ancestor that has one.
+package struct TreeVersions {
+    private let tree: RevisionTree
+
+    init(_ tree: RevisionTree) { self.tree = tree }
+
+    // MARK: Names
+
+    /// The version that names a revision; nil if a revision without a vector has an ID that no version stands for.
+    package func version(of id: RevisionID) -> Version? { tree.vectors[id]?.current ?? id.encodedVersion }
+
+    /// The state of the document in a revision, as a peer with versions is told of it.
+    ///
+    /// Behind a vector stand the ancestors from before the first vector, the newest first. A revision of a document that never had a version is
+    /// named by its ID. A revision without a vector on top of one with a vector was made by a peer with trees. It gets the version that stands
+    /// for its ID on top of that vector, because to name it by its ID would be a conflict for every peer that has the other one.
+    package func state(of id: RevisionID) -> StateHistory {
+        let line = tree.line(id)
+        let places = tree.vectors.isEmpty ? [] : line.indices.filter { tree.vectors[line[$0]] != nil }
+        guard let first = places.first, let last = places.last, var vector = tree.vectors[line[first]]
+        else { return StateHistory(VersionVector(), revisions: line) }
+        // An ancestor's vector may have grown since the edit was made.
+        for place in places.dropFirst() { vector = tree.vectors[line[place]].map(vector.including) ?? vector }
+        let older = Array(line[(last + 1)...])
+        if first == 0 { return StateHistory(vector, revisions: older) }
+        guard let version = id.encodedVersion,
+            let edited = try? vector.edited(by: version.source, at: version.time)
+        else {
+            // The ID has no version, or a later one of these stands in the vector already.
+            return StateHistory(VersionVector(), revisions: line)
+        }
+        return StateHistory(edited, revisions: older)
+    }
+
+    /// The vector on which an edit of a revision is made. It is empty for the first revision, which has no parent.
+    ///
+    /// Over a revision without any vector this is the version that stands for the revision, so that the edit includes it for every peer.
+    package func vectorToEdit(_ parent: RevisionID?) -> VersionVector {
+        guard let parent else { return VersionVector() }
+        let vector = state(of: parent).vector
+        return vector.isEmpty ? parent.encodedVersion.map { VersionVector($0) } ?? vector : vector
+    }
+
+    /// The revision that a peer means by a name: one that has this version or this ID, or for which one of the two stands. Of several revisions
+    /// with one version, which are the same state, the highest.
+    package func node(named name: RevisionName) -> RevisionID? {
+        let version: Version?
+        switch name {
+        case .version(let named): version = named
+        case .revision(let id):
+            if tree.contains(id) { return id }
+            version = id.encodedVersion
+        }
+        guard let version else { return nil }
+        if let id = tree.vectors.filter({ $0.value.current == version }).keys.max() { return id }
+        // A revision ID that stands for another one of the same generation and the same first digits is not its name.
+        guard case .version = name, version.source == .revisionTree else { return nil }
+        return tree.nodes.keys.filter { $0.encodedVersion == version }.max()
+    }
+
+    // MARK: States of peers
+
+    /// The relation of a state that a peer announces to what is known here. `older` and `same`: it is here, or part of what is here. The peer is
+    /// asked for any other, but a passive side refuses a `conflict`.
+    ///
+    /// A name alone does not say what the state includes. Where its history may show that it is newer, it counts as newer.
+    package func relation(ofAnnounced state: StateHistory) -> StateRelation {
+        let relation = relation(ofReceived: state)
+        guard relation == .conflict, let name = state.name, let current = tree.current else { return relation }
+        // Of edits and decisions about the same state, the greater version stays everywhere.
+        if covers(state, current), wins(state, over: current.id) { return .newer }
+        switch (name, version(of: current.id)) {
+        case (.version(let version), let own?)
+        where own.source == .revisionTree && version.source == .revisionTree:
+            return version > own ? .newer : .conflict
+        case (.version, let own) where own?.source == .revisionTree || own == nil:
+            // It may have this revision behind it.
+            return .newer
+        case (.revision(let id), let own?) where own.source == .revisionTree && tree.vectors[current.id] != nil:
+            return id.encodedVersion.map { $0 > own } == true ? .newer : .conflict
+        case (.revision(let id), _) where tree.vectors[current.id] == nil:
+            return id.generation > current.id.generation ? .newer : .conflict
+        default:
+            return .conflict
+        }
+    }
+
+    /// The relation of a state that a peer proposes to send to what is known here: `newer` is accepted, `conflict` is refused, and otherwise the peer
+    /// is told that it is here already.
+    ///
+    /// `parent`: the state on which the peer made it, or of which it knows that it is the current one here.
+    package func relation(ofProposed state: StateHistory, on parent: RevisionName?) -> StateRelation {
+        let relation = relation(ofReceived: state)
+        guard relation == .conflict, let current = tree.current else { return relation }
+        if let parent, let known = node(named: parent), isSame(known, current) { return .newer }
+        if covers(state, current), wins(state, over: current.id) { return .newer }
+        return parent == nil && isCreatedAnew(state, over: current) ? .newer : .conflict
+    }
+
+    /// The relation of a state with its whole history to what is known here.
+    func relation(ofReceived state: StateHistory) -> StateRelation {
+        guard let name = state.name else { return .older }
+        guard let current = tree.current else { return .newer }
+        if let known = node(named: name) {
+            if tree.rule.awaitsBody(of: known) { return .newer }
+            return isSame(known, current) ? .same : .older
+        }
+        return StateRelation(covers: covers(state, current), isCovered: includes(name, in: current.id))
+    }
+
+    /// Whether a state includes a revision, or the original of which it is a copy.
+    func covers(_ state: StateHistory, _ node: RevisionTree.Node) -> Bool {
+        isCovered(node.id, by: state) || (!tree.copies.isEmpty && isCovered(tree.original(node.id), by: state))
+    }
+
+    /// Whether a state includes a revision, by one of its names.
+    func isCovered(_ id: RevisionID, by state: StateHistory) -> Bool {
+        if state.revisions.contains(id) { return true }
+        let names = [tree.vectors[id]?.current, id.encodedVersion].compactMap { $0 }
+        return names.contains { version in
+            state.vector.includes(version)
+                || (version.source == .revisionTree
+                    && state.revisions.contains { $0.encodedVersion == version })
+        }
+    }
+
+    /// Whether a revision's state includes the one with a name.
+    func includes(_ name: RevisionName, in id: RevisionID) -> Bool {
+        let (state, line) = (state(of: id), tree.line(id))
+        switch name {
+        case .version(let version):
+            return state.vector.includes(version)
+                || (version.source == .revisionTree && line.contains { $0.encodedVersion == version })
+        case .revision(let revision):
+            return line.contains { $0 == revision || tree.nodes[$0]?.hasForgotten(revision) == true }
+                || revision.encodedVersion.map(state.vector.includes) ?? false
+        }
+    }
+
+    /// Whether two revisions are one state.
+    private func isSame(_ id: RevisionID, _ current: RevisionTree.Node) -> Bool {
+        id == current.id || tree.original(id) == tree.original(current.id)
+            || version(of: id).map { $0 == version(of: current.id) } ?? false
+    }
+
+    /// Whether a state wins over a revision where no resolver is asked: the greater version does (version-tree.vectors.md §12.1, R1).
+    private func wins(_ state: StateHistory, over id: RevisionID) -> Bool {
+        guard let current = state.vector.current else { return false }
+        return version(of: id).map { $0 < current } ?? true
+    }
+
+    /// Whether a state is a document that was created by somebody who did not know the deletion here (version-tree.vectors.md §11.5, step 4).
+    func isCreatedAnew(_ state: StateHistory, over current: RevisionTree.Node) -> Bool {
+        guard current.isDeleted else { return false }
+        let own = self.state(of: current.id)
+        let sources = Set(own.vector.versions.map(\.source))
+        let revisions = Set(tree.line(current.id))
+        return !state.vector.versions.contains { sources.contains($0.source) }
+            && !state.revisions.contains { revisions.contains($0) }
+            && !revisions.contains { id in
+                id.encodedVersion.map { state.vector.versions.contains($0) } ?? false
+            }
+    }
+
+    /// The state of a revision in the form that Couchbase Lite takes for a newer one than its own (version-tree.vectors.md, corrections 10 and 12): the
+    /// revisions behind a vector begin with that of the peer, if it has one.
+    ///
+    /// `name`: the name of the state that the peer has; nil if it has none.
+    package func state(of id: RevisionID, toPeerWith name: RevisionName?) -> StateHistory {
+        let state = state(of: id)
+        switch name {
+        case .revision(let known):
+            guard state.vector.isEmpty else { return StateHistory(state.vector, revisions: [known]) }
+            // Couchbase Lite ends the history with the revision that the peer named.
+            let place = state.revisions.firstIndex(of: known) ?? state.revisions.count - 1
+            return StateHistory(state.vector, revisions: Array(state.revisions[...place]))
+        case .version(let version):
+            guard !state.vector.isEmpty, let known = node(named: .version(version)) else { return state }
+            let theirs = self.state(of: known)
+            return StateHistory(state.vector, revisions: theirs.vector.isEmpty ? [] : theirs.revisions)
+        case nil:
+            return state.vector.isEmpty ? state : StateHistory(state.vector)
+        }
+    }
+}
+
+extension RevisionTree {
+    /// The tree as peers with versions see it.
+    package var versions: TreeVersions { TreeVersions(self) }
+}
