@@ -22,6 +22,18 @@ struct LiteMeshTests {
         #expect(mesh.contents.count == 1, "\(mesh.contents)")
     }
 
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `two peers become equal over continuous connections that are cut`(_ seed: UInt64) {
+        var mesh = LiteMesh(seed: seed, deletions: 0.2, hasSkew: false)
+        for _ in 1...3 { mesh.connect(0, 1, edits: 20) }
+        mesh.connect(0, 1, edits: 0)
+        let contents = mesh.peers.prefix(2).map { peer in
+            peer.documents().mapValues { $0.current.isDeleted ? nil : $0.current.body }
+        }
+        #expect(contents[0] == contents[1])
+        #expect(mesh.problems.isEmpty, "\(mesh.problems)")
+    }
+
     @Test
     func `a connection in frames carries documents and blobs both ways`() throws {
         let content = Array(repeating: UInt8(7), count: 100_000)
@@ -98,17 +110,21 @@ private struct LiteMesh {
             let peer = generator.int(0...peers.count - 1)
             if generator.chance(0.5) {
                 sync(peer, (peer + generator.int(1...peers.count - 1)) % peers.count)
-                continue
-            }
-            let id = "doc-\(generator.int(1...2))"
-            let isLive = peers[peer].documents()[id]?.current.isDeleted == false
-            edits += 1
-            // A clock that is behind may refuse the edit.
-            if isLive, generator.chance(deletions) {
-                _ = try? peers[peer].delete(id)
             } else {
-                _ = try? peers[peer].edit(id, ["n": JSONValue(edits)])
+                edit(at: peer)
             }
+        }
+    }
+
+    private mutating func edit(at peer: Int) {
+        let id = "doc-\(generator.int(1...2))"
+        let isLive = peers[peer].documents()[id]?.current.isDeleted == false
+        edits += 1
+        // A clock that is behind may refuse the edit.
+        if isLive, generator.chance(deletions) {
+            _ = try? peers[peer].delete(id)
+        } else {
+            _ = try? peers[peer].edit(id, ["n": JSONValue(edits)])
         }
     }
 
@@ -137,6 +153,26 @@ private struct LiteMesh {
                 peer.documents().mapValues { $0.current.isDeleted ? [:] : $0.current.body ?? [:] }
             }
         )
+    }
+
+    /// Connects for some edits on both sides; without any, until nothing is on its way. Then the connection is cut.
+    mutating func connect(_ active: Int, _ passive: Int, edits count: Int) {
+        var plan = LitePlan([LitePlan.Binding(checkpointID: "\(active)-\(passive)")])
+        plan.isContinuous = true
+        var exchange = LiteExchange(
+            active: LiteSession(active: peers[active], plan, server: "\(passive)"),
+            passive: LiteSession(passive: peers[passive], client: "\(active)-\(edits)")
+        )
+        for _ in 0..<count {
+            clock.seconds += 1
+            edit(at: generator.pick([active, passive]))
+            for _ in 0..<generator.int(0...15) {
+                exchange.step(time: Int(clock.seconds), using: &generator)
+            }
+        }
+        if count > 0 { return }
+        for _ in 0..<2_000 { exchange.step(time: Int(clock.seconds), using: &generator) }
+        if !exchange.active.isQuiet { problems.append("a continuous connection stays busy") }
     }
 
     /// Replicates both ways, and ends.
