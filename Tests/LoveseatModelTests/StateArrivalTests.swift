@@ -83,7 +83,7 @@ import Testing
         #expect(try legacy.take("2bb00000000@enc") == .alreadyPresent)
         #expect(legacy.vectors.isEmpty)
         #expect(try legacy.take("2bb00000000@enc; T1@a") == .alreadyPresent)
-        #expect(try legacy.state(of: rev("2-bb")) == States.state("2bb00000000@enc; T1@a"))
+        #expect(try legacy.versions.state(of: rev("2-bb")) == States.state("2bb00000000@enc; T1@a"))
     }
 
     // 59
@@ -207,15 +207,24 @@ import Testing
         let full = try States.state("T2@b; T1@a", "3-cc 2-bb")
         #expect(tree.versions.state(of: id) == full)
         #expect(try tree.versions.state(of: id, toPeerWith: nil) == States.state("T2@b; T1@a"))
-        #expect(try tree.versions.state(of: id, toPeerWith: States.name("2-bb")) == States.state("T2@b; T1@a", "2-bb"))
+        #expect(
+            try tree.versions.state(of: id, toPeerWith: States.name("2-bb"))
+                == States.state("T2@b; T1@a", "2-bb")
+        )
         #expect(try tree.versions.state(of: id, toPeerWith: States.name("T1@a")) == full)
         #expect(
-            try tree.versions.state(of: id, toPeerWith: States.name("3cc00000000@enc")) == States.state("T2@b; T1@a")
+            try tree.versions.state(of: id, toPeerWith: States.name("3cc00000000@enc"))
+                == States.state("T2@b; T1@a")
         )
         // Without a vector, it ends there.
         let legacy = rev("3-cc")
-        #expect(try tree.versions.state(of: legacy, toPeerWith: States.name("2-bb")) == States.state("", "3-cc 2-bb"))
-        #expect(try tree.versions.state(of: legacy, toPeerWith: States.name("3-cc")) == States.state("", "3-cc"))
+        #expect(
+            try tree.versions.state(of: legacy, toPeerWith: States.name("2-bb"))
+                == States.state("", "3-cc 2-bb")
+        )
+        #expect(
+            try tree.versions.state(of: legacy, toPeerWith: States.name("3-cc")) == States.state("", "3-cc")
+        )
         #expect(try tree.versions.state(of: legacy, toPeerWith: nil) == States.state("", "3-cc 2-bb"))
     }
 }

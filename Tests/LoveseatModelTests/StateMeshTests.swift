@@ -17,7 +17,9 @@ import Testing
             guard let first = currents.first else { continue }
             let isSame = currents.allSatisfy { $0.saysTheSame(as: first) }
             #expect(isSame, "seed \(seed):\n\(mesh.trees.map(\.description).joined(separator: "\n\n"))")
-            let names = Set(zip(mesh.trees, currents).map { tree, node in tree.versions.version(of: node.id) })
+            let names = Set(
+                zip(mesh.trees, currents).map { tree, node in tree.versions.version(of: node.id) }
+            )
             #expect(names.count == 1, "seed \(seed)")
         }
     }

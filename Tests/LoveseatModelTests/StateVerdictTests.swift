@@ -90,7 +90,7 @@ import Testing
     {
         let tree = try Self.tree("T5@a; T3@b", "4-bb 3-aa", isDeleted: true)
         func relation(_ proposed: String, on parent: String? = nil) throws -> StateRelation {
-            tree.relation(
+            tree.versions.relation(
                 ofProposed: try StateHistory(VersionNotation.spelled(proposed)),
                 on: try parent.map(States.name)
             )

@@ -69,7 +69,9 @@ import Testing
             "6-ff": ["6-ff", "T3@a"],
         ]
         for (id, names) in names {
-            for name in names { #expect(try tree.versions.node(named: Self.name(name)) == rev(id), "\(name)") }
+            for name in names {
+                #expect(try tree.versions.node(named: Self.name(name)) == rev(id), "\(name)")
+            }
         }
         for name in ["T1@b", "T4@a", "2-bb00", "7-aa", "2bb00000001@enc"] {
             #expect(try tree.versions.node(named: Self.name(name)) == nil, "\(name)")
@@ -93,7 +95,10 @@ import Testing
                     let state = tree.versions.state(of: node.id)
                     let name = try #require(state.name)
                     let found = try #require(tree.versions.node(named: name), "seed \(seed): \(name)")
-                    #expect(found == node.id || tree.versions.version(of: found) == tree.versions.version(of: node.id))
+                    #expect(
+                        found == node.id
+                            || tree.versions.version(of: found) == tree.versions.version(of: node.id)
+                    )
                     // Of two edits by peers with trees, a vector has the version of the last one only.
                     guard let parent = node.parent,
                         tree.vectors[node.id] ?? tree.vectors[parent] != nil || tree.vectors.isEmpty

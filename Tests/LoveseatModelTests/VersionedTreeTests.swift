@@ -83,7 +83,7 @@ import Testing
                     guard let read else { continue }
                     #expect(read.current != nil)
                     #expect(read.vectors.allSatisfy { read.contains($0.key) && !$0.value.isEmpty })
-                    for id in read.nodes.keys { _ = read.state(of: id) }
+                    for id in read.nodes.keys { _ = read.versions.state(of: id) }
                 }
                 #expect(RevisionTreeDecoder.decode(bytes.dropLast(), currentBody: .emptyObject) { $0 } == nil)
             }

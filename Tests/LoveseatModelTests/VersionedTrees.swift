@@ -44,7 +44,7 @@ struct VersionedTrees {
         let isDeleted = parent != nil && generator.chance(0.2)
         let id = Self.revision(over: parent?.id, number, isDeleted)
         guard !trees[index].contains(id) else { return }
-        let vector = try authors[index]?.edit(trees[index].vectorToEdit(parent?.id), wall: time)
+        let vector = try authors[index]?.edit(trees[index].versions.vectorToEdit(parent?.id), wall: time)
         RevisionEdit(
             id: id,
             parent: parent?.id,

@@ -335,7 +335,9 @@ extension DocumentRecord {
         let tree = try tree()
         let mark = remote.flatMap { tree.remotes[$0] }
         // If the peer names a revision that is here, it has that revision, whether or not its answer to our push has arrived.
-        let named = removal.revision.flatMap { $0.treeID.flatMap(tree.known) ?? tree.versions.node(named: $0) }
+        let named = removal.revision.flatMap {
+            $0.treeID.flatMap(tree.known) ?? tree.versions.node(named: $0)
+        }
         guard mark != nil || named != nil else { return .neverThere }
         let hasCurrent = [mark, named].contains { $0.map { tree.isCurrent($0) } ?? false }
         if hasCurrent, !hasConflicts { return .removed }
@@ -345,7 +347,7 @@ extension DocumentRecord {
     fileprivate func verdict(on proposal: ProposedChange, from peer: RevisionTree.PeerKind) throws
         -> ProposalVerdict
     {
-        if peer == .versions { return try tree().verdict(on: proposal) }
+        if peer == .versions { return try tree().versions.verdict(on: proposal) }
         if proposal.revision == .revision(revision) {
             // If one side knows more, both exchange their trees.
             let isKnown =

@@ -213,39 +213,7 @@ extension CollectionReplica {
 
     private func reconciliation(_ change: LocalChange, _ state: HubState) throws -> Reconciliation {
         guard let remote else { return .waits(isMarked: true) }
-        return try marking { transaction in
-            guard let record = try transaction.record(change.documentID, in: collection),
-                record.revision == change.revision
-            else { return .isObsolete }
-            guard !record.hasConflicts else { return .waits(isMarked: true) }
-            let tree = try record.tree()
-            var mark = tree.remotes[remote]
-            if change.state != nil {
-                return try VersionedAnswers(self)
-                    .reconciliation(record, in: tree, change, state, from: remote, transaction)
-            }
-            switch state {
-            case .hasNone:
-                try transaction.forgetMark(record.id, remote: remote, in: collection)
-                return .offer(over: nil)
-            case .has(let state):
-                guard let revision = state.treeID, tree.contains(revision),
-                    !tree.rule.awaitsBody(of: revision)
-                else {
-                    return .waits(isMarked: mark != nil)
-                }
-                if try transaction.noteHub(revision, has: record.id, remote: remote, in: collection) {
-                    return .isObsolete
-                }
-                mark = revision
-            case .unknown:
-                guard mark.map({ .revision($0) }) != change.remoteAncestor else {
-                    return .waits(isMarked: mark != nil)
-                }
-            }
-            return mark.map { tree.isCurrent($0) } == true
-                ? .agrees : .offer(over: mark.map { .revision($0) })
-        }
+        return try marking { try Reconciler(remote, collection, $0).reconciliation(change, state) }
     }
 }
 

@@ -131,7 +131,7 @@ extension CollectionReplica {
     /// The body of a revision that the peer may read, as the base of another one; nil if it is damaged.
     func readableBody(of revision: RevisionName, _ id: String) throws -> JSONText? {
         guard let record = try store.readRows({ try $0.record(id, in: collection) }),
-            let node = try record.tree().known(by: revision),
+            let node = try record.tree().versions.known(by: revision),
             let candidate = FilterCandidate(node, of: id),
             !node.isDamaged, try accessNow?.mayBuild(on: candidate, of: record) ?? true
         else { return nil }

@@ -26,14 +26,15 @@ struct VersionedAnswers {
             switch relation {
             case .same, .older:
                 // A removal says nothing about the peer's state.
-                if let remote, !change.isRemoval, !tree.isNoted(change, by: remote) {
+                if let remote, !change.isRemoval, !tree.versions.isNoted(change, by: remote) {
                     var announcement = StateAnnouncement(change.state, remote: remote)
                     announcement.isOutdated = change.mayBeOld
                     known.append((change, announcement))
                 }
                 return .alreadyHere
             case .conflict where remote == nil: return .conflict
-            case .newer, .conflict: return .wanted(ancestors: tree.names(of: record.revision, and: remote))
+            case .newer, .conflict:
+                return .wanted(ancestors: tree.versions.names(of: record.revision, and: remote))
             }
         }
         // A passive side keeps no marks, and often there is nothing new to note.
@@ -68,59 +69,37 @@ struct VersionedAnswers {
             return .failed(LoveseatError(.httpConflict, error.reason))
         }
     }
-
-    /// How to go on with a state that the peer did not take (version-vectors.md §11.4).
-    func reconciliation(
-        _ record: DocumentRecord,
-        in tree: RevisionTree,
-        _ change: LocalChange,
-        _ state: HubState,
-        from remote: Int,
-        _ transaction: StoreWriteTransaction
-    ) throws -> Reconciliation {
-        let mark = tree.remotes[remote]
-        switch state {
-        case .hasNone:
-            try transaction.forgetMark(record.id, remote: remote, in: collection)
-            return .offer(over: nil)
-        case .has(let theirs):
-            let relation = tree.versions.state(of: record.revision).relation(to: theirs)
-            guard relation == .newer || relation == .same else { return .waits(isMarked: mark != nil) }
-            try transaction.versionTable.note(StateAnnouncement(theirs, remote: remote), of: record.id, in: collection)
-            return relation == .same ? .agrees : .offer(over: theirs.name)
-        case .unknown:
-            let name = mark.flatMap { tree.versions.state(of: $0).name }
-            guard name != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
-            return mark == record.revision ? .agrees : .offer(over: name)
-        }
-    }
 }
 
-extension RevisionTree {
+extension TreeVersions {
     /// The revision that a peer names, with its attributes; nil if it is not here.
-    func known(by name: RevisionName) -> Node? { versions.node(named: name).flatMap { node($0) } }
+    func known(by name: RevisionName) -> RevisionTree.Node? { node(named: name).flatMap { tree.node($0) } }
 
     /// The names of the current revision and of the one that the remote has, each once.
-    fileprivate func names(of current: RevisionID, and remote: Remote?) -> [RevisionName] {
-        let mark = remote.flatMap { remotes[$0] }
-        return [current, mark == current ? nil : mark].compactMap { $0.flatMap { versions.state(of: $0).name } }
+    fileprivate func names(of current: RevisionID, and remote: RevisionTree.Remote?) -> [RevisionName] {
+        let mark = remote.flatMap { tree.remotes[$0] }
+        return [current, mark == current ? nil : mark].compactMap {
+            $0.flatMap { state(of: $0).name }
+        }
     }
 
     /// Whether everything that an announcement of a known state says has been recorded.
-    fileprivate func isNoted(_ change: AnnouncedChange, by remote: Remote) -> Bool {
-        guard let known = versions.node(named: change.revision), remotes[remote] == known, known == current?.id else {
+    fileprivate func isNoted(_ change: AnnouncedChange, by remote: RevisionTree.Remote) -> Bool {
+        guard let known = node(named: change.revision), tree.remotes[remote] == known,
+            known == tree.current?.id
+        else {
             return false
         }
         guard let vector = change.vector else { return true }
-        return vectors[known].map { $0.united(with: vector) == $0 } ?? false
+        return tree.vectors[known].map { $0.united(with: vector) == $0 } ?? false
     }
 
     /// Whether a proposal would be in conflict (version-vectors.md §11.2).
     func verdict(on proposal: ProposedChange) -> ProposalVerdict {
-        switch versions.relation(ofProposed: proposal.state, on: proposal.serverRevision) {
+        switch relation(ofProposed: proposal.state, on: proposal.serverRevision) {
         case .same, .older: .alreadyHere
         case .newer: .wanted
-        case .conflict: .conflict(current.map { versions.state(of: $0.id) } ?? StateHistory(VersionVector()))
+        case .conflict: .conflict(tree.current.map { state(of: $0.id) } ?? StateHistory(VersionVector()))
         }
     }
 }
@@ -149,7 +128,8 @@ extension RevisionRequest {
         guard state.vector.isEmpty, let version = id.encodedVersion else { return nil }
         switch known.first {
         case nil: return StateHistory(VersionVector(version))
-        case .version(let known)?: return known.source == .revisionTree ? StateHistory(VersionVector(version)) : nil
+        case .version(let known)?:
+            return known.source == .revisionTree ? StateHistory(VersionVector(version)) : nil
         case .revision(let known)?:
             guard let place = state.revisions.firstIndex(of: known), place > 0 else { return nil }
             return StateHistory(VersionVector(version), revisions: Array(state.revisions[place...]))
@@ -159,7 +139,7 @@ extension RevisionRequest {
     /// The first revision that the peer has and whose body is here, unless it is a deletion.
     private func versionedBase(in tree: RevisionTree) -> SendableRevision.DeltaBase? {
         for name in known {
-            guard let node = tree.known(by: name), let body = node.body else { continue }
+            guard let node = tree.versions.known(by: name), let body = node.body else { continue }
             return node.isDeleted || node.isDamaged ? nil : .init(revision: name, body: body)
         }
         return nil

@@ -47,12 +47,12 @@ extension CurrentRevisionRule {
     }
 }
 
-extension RevisionTree {
+extension TreePolicy {
     /// Closes the leaves that another revision replaces by its version vector: its author knew them. So they are forgotten in time, and peers
     /// with trees are told.
-    mutating func closeOutdated() {
-        if vectors.isEmpty { return }
-        let rule = rule
-        closed.formUnion(rule.outdated(besides: rule.replaced))
+    func closeOutdated(in tree: inout RevisionTree) {
+        if tree.vectors.isEmpty { return }
+        let rule = tree.rule
+        tree.closed.formUnion(rule.outdated(besides: rule.replaced))
     }
 }

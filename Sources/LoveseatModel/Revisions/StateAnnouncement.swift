@@ -30,6 +30,7 @@ package struct StateAnnouncement: Sendable {
     }
 
     func note(in tree: inout RevisionTree, by resolution: inout StateResolution) throws {
+        // An empty state says nothing.
         guard let name = state.name else { return }
         guard let known = tree.versions.node(named: name) else { return noteOlder(name, in: &tree) }
         // A vector of nothing but the version that stands for the revision says nothing.
@@ -37,7 +38,8 @@ package struct StateAnnouncement: Sendable {
             tree.addVector(state.vector, of: known)
         }
         if let remote, !isOutdated { tree.remotes[remote] = known }
-        guard let current = tree.current, current.id != known, !tree.versions.includes(name, in: current.id) else {
+        guard let current = tree.current, current.id != known, !tree.versions.includes(name, in: current.id)
+        else {
             return
         }
         let rivals = tree.candidates.filter { candidate in
@@ -48,13 +50,15 @@ package struct StateAnnouncement: Sendable {
         let greatest = (open.isEmpty ? rivals : open).map(\.node.id).max { one, other in
             StateResolution.isGreater(other, than: one, in: tree)
         }
+        // The current revision is on the line of the announced one.
         guard let greatest else { return }
         try resolution.decide(between: current.id, and: greatest, open.isEmpty ? .local : .byRule, in: &tree)
     }
 
     /// A peer whose mark includes the state has fallen back to it, or the state is late. It is offered the current revision once more.
     private func noteOlder(_ name: RevisionName, in tree: inout RevisionTree) {
-        guard let remote, !isOutdated, let mark = tree.remotes[remote], tree.versions.includes(name, in: mark) else {
+        guard let remote, !isOutdated, let mark = tree.remotes[remote], tree.versions.includes(name, in: mark)
+        else {
             return
         }
         tree.forgetRemote(remote)

@@ -84,7 +84,7 @@ package struct StateArrival: Sendable {
             if let current { close(current.id, besides: id, in: &tree) }
             return .inserted
         }
-        return try settle(current, id, &tree, &resolution)
+        return try decide(current, id, &tree, &resolution)
     }
 
     // MARK: Newer
@@ -197,14 +197,15 @@ package struct StateArrival: Sendable {
 
     /// Settles a conflict with the current revision, or leaves it to the app's resolver. Two states with the same content and two that include each
     /// other need none: the greater version wins (version-vectors.md §12.1, R2).
-    private func settle(
+    private func decide(
         _ current: RevisionTree.Node,
         _ id: RevisionID,
         _ tree: inout RevisionTree,
         _ resolution: inout StateResolution
     ) throws -> RevisionArrival.Outcome {
         let includeEachOther =
-            tree.versions.covers(state, current) && state.name.map { tree.versions.includes($0, in: current.id) } == true
+            tree.versions.covers(state, current)
+            && state.name.map { tree.versions.includes($0, in: current.id) } == true
         if includeEachOther || tree.nodes[id]?.saysTheSame(as: current) == true {
             let isRemote = StateResolution.isGreater(id, than: current.id, in: tree)
             try resolution.decide(between: current.id, and: id, isRemote ? .remote : .local, in: &tree)

@@ -121,7 +121,7 @@ package struct StateResolution {
         case edit(VersionVector)
     }
 
-    /// What has a name in one of two worlds, or in both.
+    /// Something that has a name in one of two worlds, or in both.
     private enum Form {
         /// A revision of a tree, and the version that stands for it, if there is one.
         case revision(Version?)

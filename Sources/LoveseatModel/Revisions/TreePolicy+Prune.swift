@@ -22,7 +22,7 @@ extension TreePolicy {
         if !tree.remotes.isEmpty { tree.remotes = tree.remotes.filter { tree.contains($0.value) } }
         var isLine = tree.isLine
         if !isLine {
-            tree.closeOutdated()
+            closeOutdated(in: &tree)
             tree.completeCopies()
             gatherBodies(of: &tree, tree.candidates)
             boundCandidates(of: &tree)

@@ -4,7 +4,7 @@
 /// A revision without a vector has an implicit one: the version that stands for its ID (``RevisionID/encodedVersion``), with the vector of its
 /// nearest ancestor that has one.
 package struct TreeVersions {
-    private let tree: RevisionTree
+    package let tree: RevisionTree
 
     init(_ tree: RevisionTree) { self.tree = tree }
 
@@ -70,7 +70,9 @@ package struct TreeVersions {
     /// A name alone does not say what the state includes. Where its history may show that it is newer, it counts as newer.
     package func relation(ofAnnounced state: StateHistory) -> StateRelation {
         let relation = relation(ofReceived: state)
-        guard relation == .conflict, let name = state.name, let current = tree.current else { return relation }
+        guard relation == .conflict, let name = state.name, let current = tree.current else {
+            return relation
+        }
         // Of edits and decisions about the same state, the greater version stays everywhere.
         if covers(state, current), wins(state, over: current.id) { return .newer }
         switch (name, version(of: current.id)) {
@@ -80,7 +82,8 @@ package struct TreeVersions {
         case (.version, let own) where own?.source == .revisionTree || own == nil:
             // It may have this revision behind it.
             return .newer
-        case (.revision(let id), let own?) where own.source == .revisionTree && tree.vectors[current.id] != nil:
+        case (.revision(let id), let own?)
+        where own.source == .revisionTree && tree.vectors[current.id] != nil:
             return id.encodedVersion.map { $0 > own } == true ? .newer : .conflict
         case (.revision(let id), _) where tree.vectors[current.id] == nil:
             return id.generation > current.id.generation ? .newer : .conflict
@@ -114,7 +117,8 @@ package struct TreeVersions {
 
     /// Whether a state includes a revision, or the original of which it is a copy.
     func covers(_ state: StateHistory, _ node: RevisionTree.Node) -> Bool {
-        isCovered(node.id, by: state) || (!tree.copies.isEmpty && isCovered(tree.original(node.id), by: state))
+        isCovered(node.id, by: state)
+            || (!tree.copies.isEmpty && isCovered(tree.original(node.id), by: state))
     }
 
     /// Whether a state includes a revision, by one of its names.

@@ -64,7 +64,8 @@ extension AccessRuling {
             let parents = (knowledge?.nodes ?? []).filter { !tree.contains($0.id) }.compactMap(\.parent)
             if parents.contains(where: ids.contains) { return true }
             if let state, let name {
-                return tree.versions.node(named: name) == nil && tree.included(in: state).contains(where: ids.contains)
+                return tree.versions.node(named: name) == nil
+                    && tree.included(in: state).contains(where: ids.contains)
             }
             guard let revision = history.first, !tree.contains(revision) else { return false }
             return history.dropFirst().contains(where: ids.contains)

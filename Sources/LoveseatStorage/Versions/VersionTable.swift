@@ -48,7 +48,7 @@ package struct VersionTable: WrittenTable {
     ///
     /// An edit of the current revision decides against all other candidates, so it includes their versions.
     func vector(ofEditOf parent: RevisionID, in tree: RevisionTree) throws -> VersionVector? {
-        try edited(tree.vectorToEdit(parent, givingUp: tree.givenUp(byEditOf: parent)))
+        try edited(tree.versions.vectorToEdit(parent, givingUp: tree.versions.givenUp(byEditOf: parent)))
     }
 
     /// Returns the vector of a revision that a verdict has made; nil if the database makes no versions.
@@ -59,7 +59,9 @@ package struct VersionTable: WrittenTable {
         givingUp others: [RevisionID],
         in tree: RevisionTree
     ) throws -> VersionVector? {
-        let lost = others.map { tree.versions.vectorToEdit($0) }.reduce(VersionVector()) { $0.united(with: $1) }
+        let lost = others.map { tree.versions.vectorToEdit($0) }.reduce(VersionVector()) {
+            $0.united(with: $1)
+        }
         let kept = tree.versions.vectorToEdit(parent)
         if lost.isEmpty || kept.isEmpty { return try edited(kept.united(with: lost)) }
         do throws(VersionError) {
@@ -245,19 +247,19 @@ package struct VersionTable: WrittenTable {
     }
 }
 
-extension RevisionTree {
+extension TreeVersions {
     /// The revisions against which an edit of a leaf decides: all other candidates if it is the current one, and if leaves are not kept for peers
     /// of CouchDB's wire. None of them waits for a resolver.
     fileprivate func givenUp(byEditOf leaf: RevisionID) -> [RevisionID] {
-        if isLine || keepsBranches || leaf != current?.id { return [] }
-        let winner = original(leaf)
-        return candidates.filter { $0.original != winner }.map(\.node.id)
+        if tree.isLine || tree.keepsBranches || leaf != tree.current?.id { return [] }
+        let winner = tree.original(leaf)
+        return tree.candidates.filter { $0.original != winner }.map(\.node.id)
     }
 
     /// The vector on which an edit of a leaf is made that gives up other revisions. Those that never had a version are not part of it.
     fileprivate func vectorToEdit(_ leaf: RevisionID, givingUp others: [RevisionID]) -> VersionVector {
-        others.reduce(versions.vectorToEdit(leaf)) { vector, other in
-            let lost = versions.state(of: other).vector
+        others.reduce(vectorToEdit(leaf)) { vector, other in
+            let lost = state(of: other).vector
             return lost.isEmpty ? vector : vector.united(with: lost)
         }
     }
