@@ -104,12 +104,12 @@ package struct CollectionHistory {
         }
     }
 
-    /// Whether a revision's ID was made from its version, because it came from a peer that has no revision IDs. The generation is not
-    /// compared: the parent may have been forgotten.
+    /// Whether a revision's ID was made from its version, because it came from a peer that has no revision IDs. It cannot be told any more when the
+    /// parent is forgotten.
     private static func isDerived(_ revision: RevisionID, of id: String, in tree: RevisionTree) -> Bool {
         guard let version = tree.vectors[revision]?.current else { return false }
-        let derived = RevisionID(version: version, documentID: id, parent: nil, sha256: Hashing.sha256)
-        return derived?.digest.utf8.elementsEqual(revision.digest.utf8) == true
+        let parent = tree.node(revision)?.parent
+        return RevisionID(version: version, documentID: id, parent: parent, sha256: Hashing.sha256) == revision
     }
 
     /// The body of a revision, if it is kept.
