@@ -4,7 +4,7 @@ package import LoveseatModel
 /// The tree of a document, as one Loveseat sends it to another if it has more than one line (docs/extensions.md, "Trees").
 ///
 ///     {"bodies":{"2-d…":{…}},"closed":["2-e…"],"copies":["4-f…"],"current":"3-a…",
-///      "deleted":["3-a…"],"lines":[["3-a…","2-b…","1-c…"],["2-d…","1-c…"]]}
+///      "deleted":["3-a…"],"lines":[["3-a…","2-b…","1-c…"],["2-d…","1-c…"]],"vectors":{"3-a…":"18…@V…"}}
 ///
 /// A line names a leaf and its ancestors, newest first, down to the first one that an earlier line names.
 package enum TreeMessage {
@@ -38,6 +38,15 @@ package enum TreeMessage {
         let deleted = knowledge.nodes.lazy.filter { $0.isDeleted }.map { $0.id }.sorted(by: >)
         if !deleted.isEmpty { writer.write(#","deleted":"#, deleted) { $0.write($1) } }
         writer.write(#","lines":"#, lines(of: knowledge)) { $0.write("", $1) { $0.write($1) } }
+        if !knowledge.vectors.isEmpty {
+            writer.write(#","vectors":{"#)
+            for (index, entry) in knowledge.vectors.sorted(by: { $0.key > $1.key }).enumerated() {
+                if index > 0 { writer.write(",") }
+                writer.write(entry.key)
+                writer.write(":\"\(entry.value.text)\"")
+            }
+            writer.write("}")
+        }
         if !bodies.isEmpty {
             writer.write(#","bodies":{"#)
             for (index, (id, body)) in bodies.enumerated() {
@@ -162,6 +171,7 @@ package enum TreeMessage {
         guard knowledge.copies.allSatisfy({ CopyName($0) != nil }) else {
             throw invalid("a copy that does not say what it is a copy of")
         }
+        knowledge.vectors = try vectors(json["vectors"], of: knowledge.nodes)
         guard let current = json["current"]?.string.flatMap({ RevisionID(received: $0) }),
             knowledge.nodes.contains(where: { $0.id == current })
         else { throw invalid("no current revision") }
@@ -193,6 +203,24 @@ package enum TreeMessage {
             bodies[id] = JSONText(trusted: bytes)
         }
         return bodies
+    }
+
+    private static func vectors(_ json: JSONElement?, of nodes: [RevisionTree.Node])
+        throws(ReplyError) -> [RevisionID: VersionVector]
+    {
+        // Most trees have none.
+        guard let json else { return [:] }
+        let known = Set(nodes.map(\.id))
+        var vectors: [RevisionID: VersionVector] = [:]
+        for (text, element) in json.memberList {
+            guard let id = RevisionID(received: text), known.contains(id),
+                let vector = element.string.flatMap({ try? VersionVector($0) }), !vector.isEmpty
+            else {
+                throw invalid("a version vector that is none")
+            }
+            vectors[id] = vector
+        }
+        return vectors
     }
 
     private static func revisions(_ json: JSONElement?, atMost limit: Int) throws(ReplyError) -> [RevisionID]

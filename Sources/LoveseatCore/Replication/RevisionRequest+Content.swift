@@ -34,7 +34,8 @@ extension RevisionRequest {
             if let origin = line.last, origin != record.revision, !content.history.contains(origin) {
                 content.origin = origin
             }
-            if tree.isTold { content.knowledge = tree.intactKnowledge }
+            // The history of a single line says all but the vectors, without which the peer would give the same state another version.
+            if tree.isTold || !tree.vectors.isEmpty { content.knowledge = tree.intactKnowledge }
         }
         return .found(content)
     }
