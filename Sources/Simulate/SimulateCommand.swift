@@ -14,6 +14,7 @@ struct SimulateCommand: ParsableCommand {
               simulate --seeds 4711 --verbose    replay one, and print every event
               simulate --faults                  plant every known fault, and check that each is caught
               simulate --gateway --seeds 1..500  run histories of clients of a Sync Gateway
+              simulate --versions --seeds 1..500 run histories with peers of Couchbase Lite 4
               simulate --couchdb --seeds 1..500  run histories in which most links speak CouchDB's wire
             """
     )
@@ -56,6 +57,9 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Run histories of a gateway's clients, users, REST writers and administrators instead.")
     var gateway = false
 
+    @Flag(help: "Run histories of Loveseats and peers of Couchbase Lite 4 instead.")
+    var versions = false
+
     @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
     var couchdb = false
 
@@ -78,6 +82,7 @@ struct SimulateCommand: ParsableCommand {
         if let recordings { return try compareRecordings(in: recordings) }
         let range = try parseSeeds()
         if gateway { return try simulateGateway(range) }
+        if versions { return try simulateVersions(range) }
         if faults { return couchdb ? try checkHTTPFaults(range) : try checkFaults(range) }
         let planted =
             try couchdb
@@ -115,7 +120,7 @@ struct SimulateCommand: ParsableCommand {
         if failures > 0 { throw ExitCode(1) }
     }
 
-    private var chosenContents: String { contents.map { " --contents \($0.rawValue)" } ?? "" }
+    var chosenContents: String { contents.map { " --contents \($0.rawValue)" } ?? "" }
 
     private func simulate(_ seed: UInt64, _ fault: PlantedFault?, _ chosen: Set<SimulatedWorld>?) throws
         -> Simulation.Report

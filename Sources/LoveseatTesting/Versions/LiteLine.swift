@@ -5,6 +5,10 @@ package final class LiteLine {
     package let session: LiteSession
     /// Called with every message in words; nil where nobody reads them.
     package var onMessage: ((String) -> Void)?
+    /// The number of revisions that were sent or received.
+    private(set) var revisions = 0
+    /// Whether everything that the session said has been passed on.
+    private(set) var isQuiet = true
     private let connection = BLIPConnection()
 
     package init(_ session: LiteSession) { self.session = session }
@@ -14,6 +18,7 @@ package final class LiteLine {
         try connection.receive(frame)
         for event in connection.drainEvents() {
             onMessage?("> \(event)")
+            if case .request(_, let message) = event, message.profile == "rev" { revisions += 1 }
             session.receive(event)
         }
     }
@@ -23,8 +28,11 @@ package final class LiteLine {
         session.work(time: time)
         for output in session.drainOutput() {
             onMessage?("< \(output)")
+            isQuiet = false
             switch output {
-            case .request(let message, let tag): try connection.send(message, tag: tag)
+            case .request(let message, let tag):
+                if message.profile == "rev" { revisions += 1 }
+                try connection.send(message, tag: tag)
             case .reply(let message, let number): try connection.reply(message, to: number)
             case .failure(let error, let number, let isUrgent):
                 try connection.reply(error, to: number, isUrgent: isUrgent)
@@ -33,5 +41,9 @@ package final class LiteLine {
     }
 
     /// The next frame to send; nil if there is none.
-    package func nextFrame() throws(BLIPError) -> [UInt8]? { try connection.nextFrame() }
+    package func nextFrame() throws(BLIPError) -> [UInt8]? {
+        let frame = try connection.nextFrame()
+        isQuiet = frame == nil
+        return frame
+    }
 }

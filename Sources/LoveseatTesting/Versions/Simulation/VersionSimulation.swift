@@ -1,0 +1,45 @@
+/// A whole history of Loveseats and peers of Couchbase Lite 4 on a virtual clock, made from one number.
+///
+/// Users edit, delete and make anew; Loveseats sync with each other by trees, and with peers of Couchbase Lite 4 by versions, in both roles; links
+/// are cut at any frame, and clocks are wrong. In the end everybody syncs until nothing moves, and all must hold the same. The same seed gives
+/// the same history.
+public struct VersionSimulation: Sendable {
+    /// The number that the history is made from.
+    public let seed: UInt64
+    /// About how many edits the history has, at most.
+    public var edits = 60
+    /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
+    /// histories.
+    public var repeatsContents: Bool
+    /// Prints every event.
+    public var isVerbose = false
+
+    /// A history that is not run yet.
+    public init(seed: UInt64) {
+        self.seed = seed
+        repeatsContents = Simulation.repeatsContents(seed: seed)
+    }
+
+    /// The result of a run.
+    public struct Report: Hashable, Sendable {
+        /// Sentences about what is wrong; none if the peers agree, or differ for a reason that is Couchbase Lite's own.
+        public var problems: [String] = []
+        /// How often Couchbase Lite's own rules lost something, by cause.
+        public var causes: [String: Int] = [:]
+        /// A digest of every event, the same for the same seed.
+        public var trace: UInt64 = 0xCBF2_9CE4_8422_2325
+        /// The number of Loveseats, of hubs and of peers of Couchbase Lite 4.
+        public var peers = 0
+        /// The number of connections made.
+        public var connections = 0
+        /// The number of revisions that went over connections with Couchbase Lite 4.
+        public var revisions = 0
+        /// The largest number of frames of one connection with Couchbase Lite 4.
+        public var longestConnection = 0
+    }
+
+    /// Runs the history.
+    ///
+    /// - Throws: `LoveseatError` if a database of the simulation itself fails.
+    public func run() throws -> Report { try VersionSimulationRun(self).run() }
+}

@@ -1,0 +1,96 @@
+import LoveseatModel
+import LoveseatStorage
+
+/// The edits of a history's users.
+extension VersionSimulationRun {
+    private var documentCount: Int { 6 }
+
+    func edit() {
+        let party = dice.int(0...peers.count + lites.count - 1)
+        let id = "doc\(dice.int(0...documentCount - 1))"
+        let kind = dice.int(0...39)
+        trace("\(party) edits \(id): \(kind)")
+        if let lite = lite(party) { edit(id, at: lite, kind) } else { edit(id, at: peers[party], kind) }
+        noteChanges()
+    }
+
+    private func edit(_ id: String, at peer: SimulatedPeer, _ kind: Int) {
+        let before = peer.tree(id, in: 0)
+        let base = before?.current.map { name(of: $0.id, in: before) } ?? nil
+        do {
+            switch kind {
+            case 0 where purges && !peer.isHub:
+                if try peer.store.write({ try $0.purge(id, in: peer.collections[0]) }) { oracle.purge(id) }
+                return
+            case 1...8:
+                if before?.current?.isDeleted != false { return }
+                _ = try peer.edit(id, in: 0, .emptyObject, isDeleted: true)
+            default:
+                _ = try peer.edit(id, in: 0, JSONText(canonical: .object(randomBody(by: peer.index))))
+            }
+        } catch { return add("an edit of \(id) at \(peer.index) failed: \(error)") }
+        guard let tree = peer.tree(id, in: 0), let current = tree.current, let body = current.body,
+            current.id != before?.current?.id, let name = name(of: current.id, in: tree)
+        else { return }
+        oracle.edited(
+            peer.index,
+            id,
+            name,
+            isDeleted: current.isDeleted,
+            JSONElement(body).value,
+            on: base
+        )
+    }
+
+    private func name(of id: RevisionID, in tree: RevisionTree?) -> RevisionName? {
+        guard let tree else { return nil }
+        let original = tree.original(id)
+        return tree.versions.state(of: tree.contains(original) ? original : id).name
+    }
+
+    private func edit(_ id: String, at lite: LitePeer, _ kind: Int) {
+        let before = lite.database.documents()[id]?.current
+        do throws(LiteWriteError) {
+            let made: LiteRevision
+            switch kind {
+            case 0 where purges:
+                lite.database.purge(id)
+                oracle.purge(id)
+                return
+            case 1...8:
+                if before?.isDeleted != false { return }
+                made = try lite.database.delete(id)
+            default: made = try lite.database.edit(id, randomBody(by: lite.index))
+            }
+            guard let name = made.name else { return }
+            oracle.edited(
+                lite.index,
+                id,
+                name,
+                isDeleted: made.isDeleted,
+                .object(made.body ?? [:]),
+                on: before?.name
+            )
+        } catch {
+            trace("\(lite.index) cannot edit \(id): \(error.code)")
+        }
+    }
+
+    private func randomBody(by party: Int) -> JSONObject {
+        if simulation.repeatsContents {
+            let number = dice.int(0...2)
+            var body: JSONObject = ["n": JSONValue(number)]
+            if number == 1 { body["text"] = .string(String(repeating: "all work and no play ", count: 20)) }
+            return body
+        }
+        var body: JSONObject = ["n": JSONValue(dice.int(0...1_000_000)), "by": JSONValue(party)]
+        if dice.chance(0.3) {
+            // Long enough for deltas, and much the same every time.
+            body["log"] = .array((0..<dice.int(5...12)).map { JSONValue($0 * 1_000_003) })
+            body["text"] = .string(
+                String(repeating: "all work and no play ", count: 20) + String(dice.int(0...99))
+            )
+        }
+        return body
+    }
+}

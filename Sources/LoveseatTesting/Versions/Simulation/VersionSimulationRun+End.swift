@@ -1,0 +1,117 @@
+import LoveseatModel
+import LoveseatReplication
+import LoveseatStorage
+
+/// How a history with versions ends: everybody syncs until nothing changes, and then all is compared.
+extension VersionSimulationRun {
+    private var hasEnded: Bool { report.problems.contains { $0.hasPrefix("ENDLESS") } }
+
+    func quiesce() throws {
+        isQuiescing = true
+        endAll()
+        runUntilQuiet()
+        var rounds = 0
+        while !hasEnded {
+            let (before, sent) = (try state(), revisionsSent)
+            // Not in step: a fixed order can repeat itself for ever.
+            for edge in edges.shuffled(using: &dice) {
+                trace("round \(rounds)")
+                sync(edge, resets: rounds == 0 && !oracle.purged.isEmpty)
+                runUntilQuiet()
+                if !links.isEmpty || !connections.isEmpty {
+                    add("the last sync \(edge.source)>\(edge.target) does not end")
+                    endAll()
+                    runUntilQuiet()
+                }
+            }
+            rounds += 1
+            let isQuiet = try before == state()
+            if isQuiet, revisionsSent == sent, rounds > 1 { break }
+            if rounds > 3 * report.peers + 5 {
+                add("ENDLESS: \(isQuiet ? "revisions are sent" : "no rest") after \(rounds) rounds")
+            }
+        }
+        try compare()
+    }
+
+    private func sync(_ edge: Edge, resets: Bool) {
+        if let lite = lite(edge.source) ?? lite(edge.target) {
+            var plan = LiteLink.Plan()
+            plan.isLiteActive = edge.source == lite.index
+            plan.usesDeltas = true
+            plan.resets = resets
+            plan.link.latency = 0...1
+            open(peers[min(edge.source, edge.target)], lite, plan)
+        } else {
+            var plan = SimulatedConnection.Plan()
+            plan.reset = resets ? .checkpointAndMarks : .none
+            plan.link.latency = 0...1
+            (plan.activeDeltas, plan.passiveDeltas) = (true, true)
+            open(edge, plan)
+        }
+    }
+
+    private struct State: Equatable {
+        let own: [[String: SimulatedPeer.DocumentState]]
+        let lite: [[String: LiteRevision]]
+    }
+
+    private func state() throws -> State {
+        State(
+            own: try peers.map { try $0.state(of: 0) },
+            lite: lites.map { $0.database.documents().mapValues(\.current) }
+        )
+    }
+
+    // MARK: Comparing
+
+    private func compare() throws {
+        for peer in peers { report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" } }
+        for id in oracle.documents { try compare(id) }
+    }
+
+    /// The content of a document; nil if it is deleted, or not here.
+    private func content(_ peer: SimulatedPeer, _ id: String) -> JSONValue? {
+        guard let current = peer.tree(id, in: 0)?.current, !current.isDeleted else { return nil }
+        return current.body.map { JSONElement($0).value }
+    }
+
+    private func compare(_ id: String) throws {
+        // A purge takes a document from one peer, and nobody brings it back who believes that it has it.
+        if oracle.purged.contains(id) { return }
+        let before = report.problems.count
+        let left = content(peers[0], id)
+        for peer in peers.dropFirst() where content(peer, id) != left {
+            add("\(id): 0 and \(peer.index) differ")
+        }
+        for peer in peers where peer.tree(id, in: 0)?.pending.isEmpty == false {
+            add("\(id): a conflict is left at \(peer.index)")
+        }
+        for lite in lites { compare(lite, id, left) }
+        if !merges, let finding = oracle.problem(with: id, left) { blame(id, finding) }
+        guard simulation.isVerbose, report.problems.count > before else { return }
+        printDocuments()
+        print(oracle.account(of: id))
+    }
+
+    /// A finding in a document to which Couchbase Lite did something is its own.
+    private func blame(_ id: String, _ finding: String) {
+        if excused[id] == nil {
+            add(finding)
+        } else {
+            excuse(id, "after that: \(finding.prefix { $0 != " " })")
+        }
+    }
+
+    private func compare(_ lite: LitePeer, _ id: String, _ left: JSONValue?) {
+        let document = lite.database.documents()[id]
+        let current = document.flatMap { $0.current.isDeleted ? nil : $0.current }
+        let content = current.map { JSONValue.object($0.body ?? [:]) }
+        let isConflicted = document?.isConflicted == true
+        if content == left, !isConflicted { return }
+        let refusals = lite.refusals[id].map { " \($0.sorted())" } ?? ""
+        add(
+            "\(id): Couchbase Lite \(lite.index) (\(lite.database.release)) \(content == left ? "has a conflict" : "differs")\(refusals)"
+        )
+    }
+}

@@ -1,0 +1,174 @@
+import LoveseatBLIPReplication
+import LoveseatModel
+import LoveseatReplication
+
+/// The connections of a history with versions.
+extension VersionSimulationRun {
+    private func randomTuning() -> ReplicationTuning {
+        var tuning = ReplicationTuning()
+        tuning.changesPerMessage = dice.pick([10, 20, 200])
+        tuning.insertBatch = dice.pick([1, 5, 100])
+        tuning.revisionsTransmitting = dice.pick([1, 3, 10])
+        tuning.revisionsRequested = dice.pick([5, 50, 200])
+        tuning.checkpointDelay = dice.pick([50, 500, 5_000])
+        return tuning
+    }
+
+    private func randomLink() -> SimulatedLink.Plan {
+        var link = SimulatedLink.Plan()
+        link.latency = dice.pick([0...0, 1...5, 20...300])
+        link.bytesPerMillisecond = dice.pick([5, 200, 100_000])
+        link.capacity = dice.pick([10_000, 1 << 20])
+        link.cutAfter = dice.chance(0.3) ? dice.int(1...dice.pick([1_000, 10_000])) : nil
+        link.notice = dice.pick([0...0, 0...500])
+        link.losesWhatIsUnderWay = dice.chance(0.5)
+        return link
+    }
+
+    func connect(_ edge: Edge) {
+        if isQuiescing { return }
+        let ways = dice.int(0...5)
+        let (pushes, pulls, isContinuous) = (ways != 0, ways != 1, dice.chance(0.5))
+        if let lite = lite(edge.source) ?? lite(edge.target) {
+            let own = peers[min(edge.source, edge.target)]
+            let isLiteActive = edge.source == lite.index
+            let isLinked = links.contains {
+                $0.lite === lite && $0.own === own && $0.plan.isLiteActive == isLiteActive
+            }
+            if isLinked { return }
+            var plan = LiteLink.Plan()
+            (plan.isLiteActive, plan.pushes, plan.pulls) = (isLiteActive, pushes, pulls)
+            plan.isContinuous = isContinuous
+            plan.usesDeltas = dice.chance(0.5)
+            plan.link = randomLink()
+            plan.workDelay = dice.pick([0...0, 0...5, 0...200])
+            plan.tuning = randomTuning()
+            plan.resolverFailures = dice.pick([0, 0, 0.3])
+            open(own, lite, plan)
+        } else {
+            if connections.contains(where: {
+                $0.source.index == edge.source && $0.target.index == edge.target
+            }) {
+                return
+            }
+            var plan = SimulatedConnection.Plan()
+            (plan.pushes, plan.pulls, plan.isContinuous) = (pushes, pulls, isContinuous)
+            plan.link = randomLink()
+            plan.tuning = randomTuning()
+            plan.resolverFailures = dice.pick([0, 0, 0.3])
+            (plan.activeDeltas, plan.passiveDeltas) = (dice.chance(0.5), dice.chance(0.5))
+            open(edge, plan)
+        }
+    }
+
+    // MARK: Between Loveseats
+
+    @discardableResult
+    func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) -> SimulatedConnection {
+        trace("connect \(edge.source)>\(edge.target)")
+        var plan = plan
+        plan.merges = merges
+        let surroundings = SimulatedConnection.Surroundings(
+            runtime: runtime,
+            access: { nil },
+            wrap: { replicas, _ in replicas },
+            fetch: { [unowned self] in await fetch($0, edge) },
+            onPush: { _ in },
+            onDeletion: { _ in },
+            trace: { [unowned self] in trace($0) },
+            detail: detail,
+            onEnd: { [unowned self] in ended($0) }
+        )
+        let connection = SimulatedConnection(
+            from: peers[edge.source],
+            to: peers[edge.target],
+            plan: plan,
+            seed: dice.next(),
+            surroundings
+        )
+        report.connections += 1
+        connections.append(connection)
+        connection.open()
+        return connection
+    }
+
+    private var detail: ((String) -> Void)? {
+        guard simulation.isVerbose else { return nil }
+        return { [clock] text in print(clock.now, text.replacing("LoveseatReplication.", with: "")) }
+    }
+
+    private func fetch(_ notice: FetchNotice, _ edge: Edge) async -> Bool {
+        if Task.isCancelled { return false }
+        var plan = SimulatedConnection.Plan()
+        plan.pushes = false
+        plan.fetch = notice
+        let connection = open(edge, plan)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { fetches[ObjectIdentifier(connection)] = $0 }
+        } onCancel: {
+            connection.stop()
+        }
+    }
+
+    private func ended(_ connection: SimulatedConnection) {
+        connections.removeAll { $0 === connection }
+        fetches.removeValue(forKey: ObjectIdentifier(connection))?.resume(returning: connection.endedWell)
+        revisionsSent += connection.revisionsSent
+        if let failure = connection.failure { add("a session of Loveseats failed: \(failure)") }
+    }
+
+    // MARK: With Couchbase Lite
+
+    func open(_ own: SimulatedPeer, _ lite: LitePeer, _ plan: LiteLink.Plan) {
+        let name = plan.isLiteActive ? "\(lite.index)>\(own.index)" : "\(own.index)>\(lite.index)"
+        trace("connect \(name) \(plan.pushes) \(plan.pulls) \(plan.isContinuous)")
+        var plan = plan
+        plan.merges = merges
+        let surroundings = LiteLink.Surroundings(
+            runtime: runtime,
+            trace: { [unowned self] in trace($0) },
+            detail: detail,
+            onEnd: { [unowned self] in ended($0) }
+        )
+        let link = LiteLink(own, lite, plan: plan, seed: dice.next(), surroundings)
+        report.connections += 1
+        links.append(link)
+        do { try link.open() } catch { add("a connection could not be made: \(error)") }
+    }
+
+    private func ended(_ link: LiteLink) {
+        links.removeAll { $0 === link }
+        revisionsSent += link.line.revisions
+        report.revisions += link.line.revisions
+        report.longestConnection = max(report.longestConnection, link.frames)
+        let name = "\(link.own.index)\(link.plan.isLiteActive ? "<" : ">")\(link.lite.index)"
+        if let failure = link.failure { add("a session \(name) failed: \(failure)") }
+        if let failure = link.line.session.failure {
+            add("a session of Couchbase Lite \(name) failed: \(failure)")
+        }
+        if simulation.isVerbose { printDocuments() }
+    }
+
+    /// Prints what everybody has.
+    func printDocuments() {
+        for id in oracle.documents {
+            for peer in peers {
+                guard let tree = peer.tree(id, in: 0), !tree.isLine || !tree.vectors.isEmpty else { continue }
+                for line in tree.description.split(separator: "\n") { print("  ", peer.index, id, line) }
+            }
+            for lite in lites {
+                guard let document = lite.database.documents()[id] else { continue }
+                let current = document.current
+                print(
+                    "  ",
+                    lite.index,
+                    id,
+                    current.wholeText,
+                    current.isDeleted ? "deleted" : "",
+                    document.lastLegacy?.text ?? "",
+                    document.remotes.filter(\.value.isConflict).map { $0.value.revision.wholeText }
+                )
+            }
+        }
+    }
+}
