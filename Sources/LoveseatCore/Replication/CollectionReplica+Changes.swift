@@ -256,11 +256,16 @@ extension CollectionReplica {
                 try proposals.map { try view.record($0.documentID, in: collection) }
             }
             let access = accessNow
-            return try zip(proposals, records).map { proposal, record in
+            let verdicts = try zip(proposals, records).map { proposal, record -> ProposalVerdict in
                 // To the peer, a document that it may not read does not exist.
                 guard let record, try access?.mayRead(record) ?? true else { return .wanted }
                 return try record.verdict(on: proposal, from: peer)
             }
+            // A peer with limited rights decides nothing by what it only proposes.
+            if peer == .versions, access == nil {
+                try VersionedAnswers(self).noteKnown(proposals, verdicts, over: records)
+            }
+            return verdicts
         }
     }
 

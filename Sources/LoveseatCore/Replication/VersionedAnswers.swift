@@ -51,6 +51,37 @@ struct VersionedAnswers {
         return verdicts
     }
 
+    /// Records what proposals say of states that are here. The peer may have decided for one of them, whose vector then has grown.
+    func noteKnown(
+        _ proposals: [ProposedChange],
+        _ verdicts: [ProposalVerdict],
+        over records: [DocumentRecord?]
+    ) throws {
+        let grown = try zip(zip(proposals, verdicts), records).compactMap {
+            entry,
+            record -> ProposedChange? in
+            let (proposal, verdict) = entry
+            guard verdict == .alreadyHere, let record, let vector = proposal.vector else { return nil }
+            let tree = try record.tree()
+            let known = tree.versions.node(named: proposal.revision).flatMap { tree.vectors[$0] }
+            return known.map { $0.united(with: vector) == $0 } ?? true ? nil : proposal
+        }
+        // Most proposals of known states say nothing new.
+        if grown.isEmpty { return }
+        try replica.store.write(call: "replication") { transaction in
+            for proposal in grown {
+                // A peer whose clock is wrong is not refused because of what is here already.
+                do {
+                    try transaction.versionTable.note(
+                        StateAnnouncement(proposal.state, remote: nil),
+                        of: proposal.documentID,
+                        in: collection
+                    )
+                } catch is VersionError {}
+            }
+        }
+    }
+
     /// Stores a received state.
     func insert(_ incoming: IncomingState, _ transaction: StoreWriteTransaction) throws -> InsertResult {
         do {
@@ -118,18 +149,20 @@ extension RevisionRequest {
             body: record.body
         )
         let state = tree.versions.state(of: record.revision, toPeerWith: known.first)
-        content.state = encoded(state, of: record.revision) ?? state
+        content.state = encoded(state, of: record.revision, in: tree) ?? state
         if wantsDelta, !record.isDeleted { content.deltaBase = versionedBase(in: tree) }
         return .found(content)
     }
 
-    /// A state without a vector under the version that stands for its ID, with the revisions of the peer behind it; nil if it travels as it is.
-    private func encoded(_ state: StateHistory, of id: RevisionID) -> StateHistory? {
+    /// A state without a vector under the version that stands for its ID, with the revisions of the peer behind it; nil if it travels as it is. A peer
+    /// that names a version has no list of revisions to compare with one.
+    private func encoded(_ state: StateHistory, of id: RevisionID, in tree: RevisionTree) -> StateHistory? {
         guard state.vector.isEmpty, let version = id.encodedVersion else { return nil }
         switch known.first {
-        case nil: return StateHistory(VersionVector(version))
-        case .version(let known)?:
-            return known.source == .revisionTree ? StateHistory(VersionVector(version)) : nil
+        case .version(let known)?
+        where known.source != .revisionTree && tree.versions.node(named: .version(known)) == nil:
+            return nil
+        case .version?, nil: return StateHistory(VersionVector(version))
         case .revision(let known)?:
             guard let place = state.revisions.firstIndex(of: known), place > 0 else { return nil }
             return StateHistory(VersionVector(version), revisions: Array(state.revisions[place...]))

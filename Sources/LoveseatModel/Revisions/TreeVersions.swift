@@ -185,7 +185,9 @@ package struct TreeVersions {
         case .version(let version):
             guard !state.vector.isEmpty, let known = node(named: .version(version)) else { return state }
             let theirs = self.state(of: known)
-            return StateHistory(state.vector, revisions: theirs.vector.isEmpty ? [] : theirs.revisions)
+            // A peer whose vector has a version that stands for a revision was told of it by that version, and has no list.
+            let hasList = !theirs.vector.isEmpty && theirs.vector.time(of: .revisionTree) == nil
+            return StateHistory(state.vector, revisions: hasList ? theirs.revisions : [])
         case nil:
             return state.vector.isEmpty ? state : StateHistory(state.vector)
         }
