@@ -94,6 +94,18 @@ import Testing
         #expect(await run(Replicator(itself)).error?.code == .invalidParameter)
     }
 
+    @Test func `a document has the same version at another Loveseat`() async throws {
+        try here.openStore().beginVersions()
+        var document = Document(id: "tower", ["n": 1])
+        try here.save(&document)
+        #expect(await run(replicator(.push)).progress.documents == 1)
+        #expect(try there.document(id: "tower")?.timestamp == document.timestamp)
+        document["n"] = 2
+        try here.save(&document)
+        #expect(await run(replicator(.push)).progress.documents == 1)
+        #expect(try there.document(id: "tower")?.timestamp == document.timestamp)
+    }
+
     @Test func `a reset looks at everything again and transfers nothing that is there`() async throws {
         for number in 0..<100 {
             try here.save(Document(id: "here\(number)"))

@@ -199,6 +199,16 @@ import Testing
         #expect(passive.current?.body == body(1))
     }
 
+    /// `simulate --versions`, seeds 60 and 77: Couchbase Lite 4 refuses a list that it has not.
+    @Test func `a peer whose vector has a version for a revision is sent no list of revisions`() throws {
+        var tree = RevisionTree()
+        try tree.take("T1@a; 3cc00000000@enc", "3-cc 2-bb")
+        try tree.take("T2@b; T1@a, 3cc00000000@enc")
+        let id = try #require(tree.current?.id)
+        #expect(!tree.versions.state(of: id).revisions.isEmpty)
+        #expect(try tree.versions.state(of: id, toPeerWith: States.name("T1@a")).revisions.isEmpty)
+    }
+
     @Test func `the tail for a peer begins with what it has`() throws {
         var tree = RevisionTree()
         try tree.take("T1@a", "3-cc 2-bb")

@@ -66,7 +66,7 @@ struct FuzzTests {
     @Test func `a tree is refused, or has a current revision and is the same after writing and reading`() {
         var generator = SeededGenerator(seed: 13)
         let good =
-            #"{"bodies":{"2-dd":{"a":1}},"closed":["2-ee"],"copies":["4-00000002dd00000000aa00000123456789abcdef"],"current":"3-bb","deleted":["2-ee"],"lines":[["3-bb","2-cc","1-aa"],["2-dd","1-aa"],["2-ee","1-ab"],["4-00000002dd00000000aa00000123456789abcdef","3-bb"]]}"#
+            #"{"bodies":{"2-dd":{"a":1}},"closed":["2-ee"],"copies":["4-00000002dd00000000aa00000123456789abcdef"],"current":"3-bb","deleted":["2-ee"],"lines":[["3-bb","2-cc","1-aa"],["2-dd","1-aa"],["2-ee","1-ab"],["4-00000002dd00000000aa00000123456789abcdef","3-bb"]],"vectors":{"3-bb":"18e9f1f030000000@ZwCGnI/3SA40pwpwiwKHAA; 18e9f1f010000000@VVebVXiW0M4XZMR/7WRPmw"}}"#
         let stored: [UInt8] =
             [
                 2, 3, 0, 2, 2, 1, 0xBB, 0, 0, 0, 1, 1, 0xAA, 0, 1, 0, 2, 1, 0xCC, 3, 0x7B, 0x7D, 0, 1, 2, 1,

@@ -109,7 +109,8 @@ package struct CollectionHistory {
     private static func isDerived(_ revision: RevisionID, of id: String, in tree: RevisionTree) -> Bool {
         guard let version = tree.vectors[revision]?.current else { return false }
         let parent = tree.node(revision)?.parent
-        return RevisionID(version: version, documentID: id, parent: parent, sha256: Hashing.sha256) == revision
+        let derived = RevisionID(version: version, documentID: id, parent: parent, sha256: Hashing.sha256)
+        return derived == revision
     }
 
     /// The body of a revision, if it is kept.

@@ -100,6 +100,7 @@ final class LiteLink: @unchecked Sendable {
             isDriverDone = true
             endIfOver()
         }
+        // The other side begins.
         guard plan.isLiteActive else { return }
         line.session.start()
         scheduleWork()
@@ -189,6 +190,7 @@ final class LiteLink: @unchecked Sendable {
         let what = event.isPush ? "push" : "pull"
         let error = event.error?.code.description ?? "ok"
         surroundings.trace("\(own.index) \(what) \(event.documentID) \(error)")
+        // Most documents arrive.
         guard let error = event.error else { return }
         lite.refusals[event.documentID, default: []].insert("ours \(what) \(error.code)")
     }
@@ -258,6 +260,7 @@ final class LiteLink: @unchecked Sendable {
     }
 
     private func endIfOver() {
+        // One side is still at work, or the end was reported.
         guard isOpen, isDriverDone, isLineDone else { return }
         isOpen = false
         surroundings.onEnd(self)

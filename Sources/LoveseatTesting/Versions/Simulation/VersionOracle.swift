@@ -2,8 +2,8 @@ import LoveseatModel
 
 /// Knows which edits the author of each edit had seen, as ``EditOracle`` does, of peers that name one state by revisions or by versions.
 ///
-/// An edit is superseded if another edit went on from a state that rests on it. What a resolution leaves out is not superseded by the oracle's
-/// account: it only knows less than the peers.
+/// An edit is superseded if another edit went on from a state that rests on it. Of resolutions the oracle only knows less
+/// than the peers.
 final class VersionOracle {
     private struct Edit {
         let author: Int

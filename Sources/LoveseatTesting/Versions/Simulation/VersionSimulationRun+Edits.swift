@@ -1,3 +1,4 @@
+import LoveseatAssertions
 import LoveseatModel
 import LoveseatStorage
 
@@ -29,6 +30,7 @@ extension VersionSimulationRun {
                 _ = try peer.edit(id, in: 0, JSONText(canonical: .object(randomBody(by: peer.index))))
             }
         } catch { return add("an edit of \(id) at \(peer.index) failed: \(error)") }
+        // The edit made nothing: a deletion of a deleted document, for example.
         guard let tree = peer.tree(id, in: 0), let current = tree.current, let body = current.body,
             current.id != before?.current?.id, let name = name(of: current.id, in: tree)
         else { return }
@@ -62,7 +64,8 @@ extension VersionSimulationRun {
                 made = try lite.database.delete(id)
             default: made = try lite.database.edit(id, randomBody(by: lite.index))
             }
-            guard let name = made.name else { return }
+            // Every state that was made has a name.
+            guard let name = made.name else { return impossible("an edit of \(id) has no name") }
             oracle.edited(
                 lite.index,
                 id,

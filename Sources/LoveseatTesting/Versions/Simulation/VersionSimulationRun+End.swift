@@ -12,13 +12,13 @@ extension VersionSimulationRun {
         runUntilQuiet()
         var rounds = 0
         while !hasEnded {
-            let (before, sent) = (try state(), revisionsSent)
+            let (before, sent) = (try state(), open.revisionsSent)
             // Not in step: a fixed order can repeat itself for ever.
             for edge in edges.shuffled(using: &dice) {
                 trace("round \(rounds)")
                 sync(edge, resets: rounds == 0 && !oracle.purged.isEmpty)
                 runUntilQuiet()
-                if !links.isEmpty || !connections.isEmpty {
+                if !open.links.isEmpty || !open.connections.isEmpty {
                     add("the last sync \(edge.source)>\(edge.target) does not end")
                     endAll()
                     runUntilQuiet()
@@ -26,7 +26,7 @@ extension VersionSimulationRun {
             }
             rounds += 1
             let isQuiet = try before == state()
-            if isQuiet, revisionsSent == sent, rounds > 1 { break }
+            if isQuiet, open.revisionsSent == sent, rounds > 1 { break }
             if rounds > 3 * report.peers + 5 {
                 add("ENDLESS: \(isQuiet ? "revisions are sent" : "no rest") after \(rounds) rounds")
             }
@@ -89,9 +89,10 @@ extension VersionSimulationRun {
         }
         for lite in lites { compare(lite, id, left) }
         if !merges, let finding = oracle.problem(with: id, left) { blame(id, finding) }
-        guard simulation.isVerbose, report.problems.count > before else { return }
-        printDocuments()
-        print(oracle.account(of: id))
+        if simulation.isVerbose, report.problems.count > before {
+            printDocuments()
+            print(oracle.account(of: id))
+        }
     }
 
     /// A finding in a document to which Couchbase Lite did something is its own.

@@ -32,7 +32,7 @@ extension VersionSimulationRun {
         if let lite = lite(edge.source) ?? lite(edge.target) {
             let own = peers[min(edge.source, edge.target)]
             let isLiteActive = edge.source == lite.index
-            let isLinked = links.contains {
+            let isLinked = open.links.contains {
                 $0.lite === lite && $0.own === own && $0.plan.isLiteActive == isLiteActive
             }
             if isLinked { return }
@@ -46,7 +46,7 @@ extension VersionSimulationRun {
             plan.resolverFailures = dice.pick([0, 0, 0.3])
             open(own, lite, plan)
         } else {
-            if connections.contains(where: {
+            if open.connections.contains(where: {
                 $0.source.index == edge.source && $0.target.index == edge.target
             }) {
                 return
@@ -87,7 +87,7 @@ extension VersionSimulationRun {
             surroundings
         )
         report.connections += 1
-        connections.append(connection)
+        open.connections.append(connection)
         connection.open()
         return connection
     }
@@ -104,16 +104,18 @@ extension VersionSimulationRun {
         plan.fetch = notice
         let connection = open(edge, plan)
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { fetches[ObjectIdentifier(connection)] = $0 }
+            await withCheckedContinuation { open.fetches[ObjectIdentifier(connection)] = $0 }
         } onCancel: {
             connection.stop()
         }
     }
 
     private func ended(_ connection: SimulatedConnection) {
-        connections.removeAll { $0 === connection }
-        fetches.removeValue(forKey: ObjectIdentifier(connection))?.resume(returning: connection.endedWell)
-        revisionsSent += connection.revisionsSent
+        open.connections.removeAll { $0 === connection }
+        open.fetches.removeValue(forKey: ObjectIdentifier(connection))?.resume(
+            returning: connection.endedWell
+        )
+        open.revisionsSent += connection.revisionsSent
         if let failure = connection.failure { add("a session of Loveseats failed: \(failure)") }
     }
 
@@ -132,13 +134,13 @@ extension VersionSimulationRun {
         )
         let link = LiteLink(own, lite, plan: plan, seed: dice.next(), surroundings)
         report.connections += 1
-        links.append(link)
+        open.links.append(link)
         do { try link.open() } catch { add("a connection could not be made: \(error)") }
     }
 
     private func ended(_ link: LiteLink) {
-        links.removeAll { $0 === link }
-        revisionsSent += link.line.revisions
+        open.links.removeAll { $0 === link }
+        open.revisionsSent += link.line.revisions
         report.revisions += link.line.revisions
         report.longestConnection = max(report.longestConnection, link.frames)
         let name = "\(link.own.index)\(link.plan.isLiteActive ? "<" : ">")\(link.lite.index)"

@@ -23,21 +23,33 @@ final class VersionSimulationRun: @unchecked Sendable {
     private(set) var peers: [SimulatedPeer] = []
     private(set) var lites: [LitePeer] = []
     private(set) var edges: [Edge] = []
-    /// Whether all peers merge conflicts.
-    private(set) var merges = false
-    private(set) var purges = false
+    /// The draws of the seed for the whole history.
+    struct Habits {
+        /// Whether all peers merge conflicts.
+        var merges = false
+        var purges = false
+    }
+
+    private(set) var habits = Habits()
+    var merges: Bool { habits.merges }
+    var purges: Bool { habits.purges }
     let oracle = VersionOracle()
     let contents = VersionContents()
     /// Documents that are different somewhere because of what Couchbase Lite does.
     var excused: [String: Set<String>] = [:]
     var report = VersionSimulation.Report()
-    var connections: [SimulatedConnection] = []
-    var links: [LiteLink] = []
-    /// The tasks that wait for the end of connections that fetch documents.
-    var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
+    /// The connections that are open.
+    struct Open {
+        var connections: [SimulatedConnection] = []
+        var links: [LiteLink] = []
+        /// The tasks that wait for the end of connections that fetch documents.
+        var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
+        /// The revisions that went over all connections.
+        var revisionsSent = 0
+    }
+
+    var open = Open()
     var isQuiescing = false
-    /// The revisions that went over all connections.
-    var revisionsSent = 0
     private let folder: String
 
     init(_ simulation: VersionSimulation) {
@@ -79,8 +91,7 @@ final class VersionSimulationRun: @unchecked Sendable {
     /// Something was lost by a rule of Couchbase Lite.
     func excuse(_ id: String, _ cause: String) {
         if simulation.isVerbose { print(clock.now, "CAUSE", id, cause) }
-        guard excused[id, default: []].insert(cause).inserted else { return }
-        report.causes[cause, default: 0] += 1
+        if excused[id, default: []].insert(cause).inserted { report.causes[cause, default: 0] += 1 }
     }
 
     // MARK: Setting up
@@ -110,8 +121,8 @@ final class VersionSimulationRun: @unchecked Sendable {
             for peer in peers { peer.setClock(Int64(dice.int(-55_000...55_000))) }
             for lite in lites { lite.wall.offset = Int64(dice.int(-55_000...55_000)) }
         }
-        merges = dice.chance(0.2)
-        purges = dice.chance(0.2)
+        habits.merges = dice.chance(0.2)
+        habits.purges = dice.chance(0.2)
         report.peers = peers.count + lites.count
         trace("\(count) Loveseats, \(hubs) hubs, Couchbase Lite \(lites.map(\.database.release))")
     }
@@ -169,18 +180,18 @@ final class VersionSimulationRun: @unchecked Sendable {
         case 0:
             let lite = dice.pick(lites)
             trace("\(lite.index) starts again")
-            for link in links where link.lite === lite { link.cut() }
+            for link in open.links where link.lite === lite { link.cut() }
             lite.database.reopen()
         default:
             trace("cut all")
-            for link in links { link.cut() }
-            for connection in connections { connection.cut() }
+            for link in open.links { link.cut() }
+            for connection in open.connections { connection.cut() }
         }
     }
 
     func endAll() {
-        for link in links { link.cut() }
-        for connection in connections { connection.abandon() }
+        for link in open.links { link.cut() }
+        for connection in open.connections { connection.abandon() }
     }
 
     func runUntilQuiet() {
@@ -207,7 +218,7 @@ final class VersionSimulationRun: @unchecked Sendable {
             let changed = lite.drainChanges()
             if changed.isEmpty { continue }
             for id in changed { note(lite, id) }
-            for link in links where link.lite === lite { link.scheduleWork() }
+            for link in open.links where link.lite === lite { link.scheduleWork() }
         }
     }
 
@@ -222,6 +233,7 @@ final class VersionSimulationRun: @unchecked Sendable {
     }
 
     private func note(_ lite: LitePeer, _ id: String) {
+        // A document without a version of its own, or that was purged, is not compared.
         guard let current = lite.database.documents()[id]?.current,
             let version = current.vector.current, version.source != .revisionTree
         else { return }
