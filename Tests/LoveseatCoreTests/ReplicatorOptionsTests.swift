@@ -1,6 +1,7 @@
 import Foundation
 import LoveseatCore
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Synchronization
 import Testing
