@@ -324,8 +324,11 @@ struct AccessRulingTests {
         let ruling = try Self.ruling().write(change, over: Self.twoBranches)
         var knowledge = TreeKnowledge()
         knowledge.closed = [other, own]
+        // The peer's revision would supersede whatever its vector includes.
+        knowledge.vectors = [own: try VersionVector("1800000000000000@ZwCGnI/3SA40pwpwiwKHAA")]
         ruling.foreign.removeDecisions(from: &knowledge)
         #expect(knowledge.closed == [own])
+        #expect(knowledge.vectors.isEmpty)
     }
 
     @Test func `a digest gives content to nobody who may not read it elsewhere in the document`() throws {

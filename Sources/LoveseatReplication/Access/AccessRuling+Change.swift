@@ -109,9 +109,10 @@ package struct ForeignContent: Sendable {
     }
 
     /// Removes decisions about the content: that it is closed, is a copy of other content or the original of other content, or that other
-    /// content belongs to its document.
+    /// content belongs to its document. A version vector that includes the content would supersede it, so the peer's vectors go, too.
     package func removeDecisions(from knowledge: inout TreeKnowledge) {
         knowledge.closed.subtract(revisions)
+        knowledge.vectors = [:]
         knowledge.copies = knowledge.copies.filter { copy in
             guard let name = CopyName(copy), !lines.contains(copy) else { return false }
             return !revisions.contains(where: name.isOf) && !origins.contains(where: name.isOfLine)
