@@ -4,8 +4,9 @@
 #   scripts/release.sh --relink FOLDER    links what a release build has compiled already, such as .build/release, in seconds
 #   scripts/release.sh --binaries FOLDER  packs the programs of a folder as they are
 #   --output FOLDER                       where to put the packages
-# The same commit, toolchain and versions of the libraries (Package.resolved, which is put beside the packages) give the same bytes in any
-# folder. LEVEL is the level of compression, 1 to 9. MAINTAINER is the maintainer that the .deb name.
+# The same commit, toolchain and versions of the libraries (Package.resolved, which is put beside the packages) give the same bytes from any
+# checkout: programs know how long the names of their source files are, so they are always built in /var/tmp/loveseat-release, which stays, so
+# that the next build is quick. LEVEL is the level of compression, 1 to 9. MAINTAINER is the maintainer that the .deb name.
 set -euo pipefail
 start="$PWD"
 cd "$(dirname "$0")/.."
@@ -43,18 +44,27 @@ umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Builds in a folder of its own, so that neither flags nor traits of other builds matter.
+# Builds the committed files in a folder of its own, so that neither flags nor traits of other builds matter.
 build() {
-    local changes
+    local changes place=/var/tmp/loveseat-release
     # Git refuses, for example, a checkout of another user.
     changes=$(git status --porcelain)
     [ -z "$changes" ] || { echo "Commit or stash first: a release is made from a clean checkout." >&2; exit 65; }
+    mkdir -p -m 700 "$place"
+    [ -O "$place" ] && [ ! -L "$place" ] || { echo "$place belongs to somebody else: remove it first." >&2; exit 73; }
+    exec 9> "$place/lock"
+    flock --nonblock 9 || { echo "Another release is being built: wait until it is done." >&2; exit 75; }
+    rm -rf "$place/source"
+    mkdir "$place/source"
+    git archive HEAD | tar --extract --directory "$place/source"
+    if [ -e Package.resolved ]; then cp Package.resolved "$place/source/"; fi
     unset LOVESEAT_CHECKED LOVESEAT_STRICT
-    export SWIFT_DETERMINISTIC_HASHING=1 CONFIGURATION=release SCRATCH="$root/.build-release"
-    # Without the folder of this checkout in the programs.
-    local options=(--static-swift-stdlib --disable-index-store -debug-info-format none -Xcc "-ffile-prefix-map=$root=." -Xlinker -s)
-    swift build -c release --scratch-path "$SCRATCH" --product loveseat "${options[@]}"
-    scripts/build-package.sh Examples/PhotoDrop --product photodrop "${options[@]}"
+    export SWIFT_DETERMINISTIC_HASHING=1 CONFIGURATION=release SCRATCH="$place/build"
+    # Without this folder in the programs.
+    local options=(--static-swift-stdlib --disable-index-store -debug-info-format none -Xcc "-ffile-prefix-map=$place=." -Xlinker -s)
+    swift build -c release --package-path "$place/source" --scratch-path "$SCRATCH" --product loveseat "${options[@]}" 9>&-
+    "$place/source/scripts/build-package.sh" Examples/PhotoDrop --product photodrop "${options[@]}" 9>&-
+    cp "$place/source/Package.resolved" .
     built="$SCRATCH/release"
 }
 
