@@ -206,7 +206,7 @@ import Testing
         try tree.take("T2@b; T1@a, 3cc00000000@enc")
         let id = try #require(tree.current?.id)
         #expect(!tree.versions.state(of: id).revisions.isEmpty)
-        #expect(try tree.versions.state(of: id, toPeerWith: States.name("T1@a")).revisions.isEmpty)
+        #expect(try tree.versions.state(of: id, toPeerWith: [States.name("T1@a")]).revisions.isEmpty)
     }
 
     @Test func `the tail for a peer begins with what it has`() throws {
@@ -216,25 +216,25 @@ import Testing
         let id = try #require(tree.current?.id)
         let full = try States.state("T2@b; T1@a", "3-cc 2-bb")
         #expect(tree.versions.state(of: id) == full)
-        #expect(try tree.versions.state(of: id, toPeerWith: nil) == States.state("T2@b; T1@a"))
+        #expect(try tree.versions.state(of: id, toPeerWith: []) == States.state("T2@b; T1@a"))
         #expect(
-            try tree.versions.state(of: id, toPeerWith: States.name("2-bb"))
+            try tree.versions.state(of: id, toPeerWith: [States.name("2-bb")])
                 == States.state("T2@b; T1@a", "2-bb")
         )
-        #expect(try tree.versions.state(of: id, toPeerWith: States.name("T1@a")) == full)
+        #expect(try tree.versions.state(of: id, toPeerWith: [States.name("T1@a")]) == full)
         #expect(
-            try tree.versions.state(of: id, toPeerWith: States.name("3cc00000000@enc"))
+            try tree.versions.state(of: id, toPeerWith: [States.name("3cc00000000@enc")])
                 == States.state("T2@b; T1@a")
         )
         // Without a vector, it ends there.
         let legacy = rev("3-cc")
         #expect(
-            try tree.versions.state(of: legacy, toPeerWith: States.name("2-bb"))
+            try tree.versions.state(of: legacy, toPeerWith: [States.name("2-bb")])
                 == States.state("", "3-cc 2-bb")
         )
         #expect(
-            try tree.versions.state(of: legacy, toPeerWith: States.name("3-cc")) == States.state("", "3-cc")
+            try tree.versions.state(of: legacy, toPeerWith: [States.name("3-cc")]) == States.state("", "3-cc")
         )
-        #expect(try tree.versions.state(of: legacy, toPeerWith: nil) == States.state("", "3-cc 2-bb"))
+        #expect(try tree.versions.state(of: legacy, toPeerWith: []) == States.state("", "3-cc 2-bb"))
     }
 }

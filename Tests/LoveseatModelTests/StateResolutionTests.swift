@@ -70,7 +70,7 @@ import Testing
         ]
         for (verdict, expected, content) in verdicts {
             var (tree, pending) = try Self.conflict(mine, theirs)
-            let theirName = tree.versions.state(of: pending).name
+            let theirNames = [tree.versions.state(of: pending).name].compactMap(\.self)
             var resolution = try States.resolution()
             try resolution.resolve(pending, verdict, in: &tree)
             #expect(tree.problems.isEmpty)
@@ -82,7 +82,7 @@ import Testing
             )
             #expect(tree.candidates.filter { !tree.closed.contains($0.original) }.count == 1)
             // What a peer with a revision ID is told of begins with that ID.
-            let told = tree.versions.state(of: try #require(tree.current?.id), toPeerWith: theirName)
+            let told = tree.versions.state(of: try #require(tree.current?.id), toPeerWith: theirNames)
             if theirs == .legacy { #expect(told.revisions.first == rev("2-cc")) }
         }
     }

@@ -377,9 +377,11 @@ extension LocalChange {
             revision: record.revision,
             isDeleted: record.isDeleted,
             bodySize: record.body.bytes.count,
-            remoteAncestor: ancestor.map { tree?.versions.state(of: $0).name ?? .revision($0) }
+            remoteAncestor: ancestor.map { tree?.versions.announcedState(of: $0).name ?? .revision($0) }
         )
-        state = tree?.versions.state(of: record.revision)
+        // Couchbase Lite 4 takes a newer revision ID for an older one where it has a version that stands for a revision (version-vectors.md,
+        // correction 15). The version that stands for the ID is right for both forms.
+        state = tree?.versions.announcedState(of: record.revision)
     }
 }
 

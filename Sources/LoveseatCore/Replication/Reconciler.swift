@@ -64,18 +64,47 @@ struct Reconciler {
             try transaction.forgetMark(record.id, remote: remote, in: collection)
             return .offer(over: nil)
         case .has(let theirs):
-            let relation = tree.versions.state(of: record.revision).relation(to: theirs)
-            guard relation == .newer || relation == .same else { return .waits(isMarked: mark != nil) }
-            try transaction.versionTable.note(
-                StateAnnouncement(theirs, remote: remote),
-                of: record.id,
-                in: collection
-            )
-            return relation == .same ? .agrees : .offer(over: theirs.name)
+            return try decide(on: theirs, change, tree) ?? .waits(isMarked: mark != nil)
         case .unknown:
-            let name = mark.flatMap { tree.versions.state(of: $0).name }
-            guard name != change.remoteAncestor else { return .waits(isMarked: mark != nil) }
-            return mark == record.revision ? .agrees : .offer(over: name)
+            if mark == record.revision { return .agrees }
+            let marked = mark.map { tree.versions.announcedState(of: $0) }
+            let name = marked?.name
+            if let marked, let name, !tree.versions.includes(name, in: record.revision) {
+                let decision = try decide(on: marked, change, tree)
+                if let decision, decision != .offer(over: change.remoteAncestor) { return decision }
+            }
+            if name != change.remoteAncestor { return .offer(over: name) }
+            // A proposal without a parent is answered with the whole state that the peer has.
+            return name == nil ? .waits(isMarked: false) : .offer(over: nil)
         }
+    }
+
+    /// Goes on from a state that the peer has; nil if that is in conflict with the current one. If the state has lost in this tree, the current one is
+    /// made to include it.
+    private func decide(on theirs: StateHistory, _ change: LocalChange, _ tree: RevisionTree) throws
+        -> Reconciliation?
+    {
+        let id = change.documentID
+        let isKnown = theirs.name.flatMap(tree.versions.node) != nil
+        if isKnown { try note(theirs, of: id) }
+        let now = isKnown ? try transaction.record(id, in: collection)?.tree() : tree
+        guard let now, let current = now.current, current.id == change.revision else { return .isObsolete }
+        switch now.versions.state(of: current.id).relation(to: theirs) {
+        case .same:
+            if !isKnown { try note(theirs, of: id) }
+            return .agrees
+        case .newer:
+            if !isKnown { try note(theirs, of: id) }
+            return .offer(over: theirs.name)
+        case .older, .conflict: return nil
+        }
+    }
+
+    private func note(_ theirs: StateHistory, of id: String) throws {
+        try transaction.versionTable.note(
+            StateAnnouncement(theirs, remote: remote),
+            of: id,
+            in: collection
+        )
     }
 }

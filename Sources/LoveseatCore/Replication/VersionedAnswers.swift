@@ -148,7 +148,7 @@ extension RevisionRequest {
             isDeleted: record.isDeleted,
             body: record.body
         )
-        let state = tree.versions.state(of: record.revision, toPeerWith: known.first)
+        let state = tree.versions.state(of: record.revision, toPeerWith: known)
         content.state = encoded(state, of: record.revision, in: tree) ?? state
         if wantsDelta, !record.isDeleted { content.deltaBase = versionedBase(in: tree) }
         return .found(content)
@@ -159,8 +159,9 @@ extension RevisionRequest {
     private func encoded(_ state: StateHistory, of id: RevisionID, in tree: RevisionTree) -> StateHistory? {
         guard state.vector.isEmpty, let version = id.encodedVersion else { return nil }
         switch known.first {
-        case .version(let known)?
-        where known.source != .revisionTree && tree.versions.node(named: .version(known)) == nil:
+        case .version(let name)?
+        where name.source != .revisionTree && known.contains { $0.treeID != nil }
+            && tree.versions.node(named: .version(name)) == nil:
             return nil
         case .version?, nil: return StateHistory(VersionVector(version))
         case .revision(let known)?:

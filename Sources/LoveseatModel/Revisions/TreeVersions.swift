@@ -11,7 +11,18 @@ package struct TreeVersions {
     // MARK: Names
 
     /// The version that names a revision; nil if a revision without a vector has an ID that no version stands for.
-    package func version(of id: RevisionID) -> Version? { tree.vectors[id]?.current ?? id.encodedVersion }
+    package func version(of id: RevisionID) -> Version? { vector(at: id)?.current ?? id.encodedVersion }
+
+    /// The vector that a revision has, or has as a copy: content that was put on a hub's line is the same state as before.
+    private func vector(at id: RevisionID) -> VersionVector? {
+        if let vector = tree.vectors[id] { return vector }
+        // Most trees have no copies.
+        guard tree.copies[id] != nil, !tree.vectors.isEmpty else { return nil }
+        let original = tree.line(tree.original(id))
+        let vector = state(of: original, by: { tree.vectors[$0] }).vector
+        // Of the versions that stand for revisions a vector has one only: it would hide the hub's.
+        return vector.current.map { $0.source == .revisionTree } ?? true ? nil : vector
+    }
 
     /// The state of the document in a revision, as a peer with versions is told of it.
     ///
@@ -20,20 +31,43 @@ package struct TreeVersions {
     /// for its ID on top of that vector, because to name it by its ID would be a conflict for every peer that has the other one.
     package func state(of id: RevisionID) -> StateHistory {
         let line = tree.line(id)
-        let places = tree.vectors.isEmpty ? [] : line.indices.filter { tree.vectors[line[$0]] != nil }
-        guard let first = places.first, let last = places.last, var vector = tree.vectors[line[first]]
+        let state = state(of: line, by: vector(at:))
+        guard tree.copies[id] != nil, tree.vectors[id] == nil, vector(at: id) != nil, line.count > 1,
+            let hub = version(of: line[1])
+        else { return state }
+        // The copy has won over the hub's revision.
+        return StateHistory(state.vector.including(VersionVector(hub)), revisions: state.revisions)
+    }
+
+    /// The state of the first revision of a line.
+    private func state(of line: [RevisionID], by vector: (RevisionID) -> VersionVector?) -> StateHistory {
+        let vectors =
+            tree.vectors.isEmpty
+            ? []
+            : line.indices.compactMap { place in
+                vector(line[place]).map { (place: place, vector: $0) }
+            }
+        guard let first = vectors.first, let last = vectors.last, let id = line.first
         else { return StateHistory(VersionVector(), revisions: line) }
-        // An ancestor's vector may have grown since the edit was made.
-        for place in places.dropFirst() { vector = tree.vectors[line[place]].map(vector.including) ?? vector }
-        let older = Array(line[(last + 1)...])
-        if first == 0 { return StateHistory(vector, revisions: older) }
+        // An ancestor's vector may have grown since the edit was made, and so may the same state under another ID.
+        let same = tree.vectors.values.filter { $0.current == first.vector.current }
+        let known = (vectors.dropFirst().map(\.vector) + same).reduce(first.vector) { $0.including($1) }
+        let older = Array(line[(last.place + 1)...])
+        if first.place == 0 { return StateHistory(known, revisions: older) }
         guard let version = id.encodedVersion,
-            let edited = try? vector.edited(by: version.source, at: version.time)
+            let edited = try? known.edited(by: version.source, at: version.time)
         else {
             // The ID has no version, or a later one of these stands in the vector already.
             return StateHistory(VersionVector(), revisions: line)
         }
         return StateHistory(edited, revisions: older)
+    }
+
+    /// The state of a revision under a name that peers with versions can compare: a version, where one stands for the revision ID.
+    package func announcedState(of id: RevisionID) -> StateHistory {
+        let state = state(of: id)
+        return state.vector.isEmpty
+            ? id.encodedVersion.map { StateHistory(VersionVector($0)) } ?? state : state
     }
 
     /// The vector on which an edit of a revision is made. It is empty for the first revision, which has no parent.
@@ -133,7 +167,7 @@ package struct TreeVersions {
     }
 
     /// Whether a revision's state includes the one with a name.
-    func includes(_ name: RevisionName, in id: RevisionID) -> Bool {
+    package func includes(_ name: RevisionName, in id: RevisionID) -> Bool {
         let (state, line) = (state(of: id), tree.line(id))
         switch name {
         case .version(let version):
@@ -173,24 +207,23 @@ package struct TreeVersions {
     /// The state of a revision in the form that Couchbase Lite takes for a newer one than its own (version-tree.vectors.md, corrections 10 and 12): the
     /// revisions behind a vector begin with that of the peer, if it has one.
     ///
-    /// `name`: the name of the state that the peer has; nil if it has none.
-    package func state(of id: RevisionID, toPeerWith name: RevisionName?) -> StateHistory {
+    /// `names`: the names of the states that the peer has, its current one first.
+    package func state(of id: RevisionID, toPeerWith names: [RevisionName]) -> StateHistory {
         let state = state(of: id)
-        switch name {
-        case .revision(let known):
-            guard state.vector.isEmpty else { return StateHistory(state.vector, revisions: [known]) }
+        let listed = names.lazy.compactMap(\.treeID).first
+        guard !state.vector.isEmpty else {
             // Couchbase Lite ends the history with the revision that the peer named.
-            let place = state.revisions.firstIndex(of: known) ?? state.revisions.count - 1
+            guard let listed, names.first == .revision(listed) else { return state }
+            let place = state.revisions.firstIndex(of: listed) ?? state.revisions.count - 1
             return StateHistory(state.vector, revisions: Array(state.revisions[...place]))
-        case .version(let version):
-            guard !state.vector.isEmpty, let known = node(named: .version(version)) else { return state }
-            let theirs = self.state(of: known)
-            // A peer whose vector has a version that stands for a revision was told of it by that version, and has no list.
-            let hasList = !theirs.vector.isEmpty && theirs.vector.time(of: .revisionTree) == nil
-            return StateHistory(state.vector, revisions: hasList ? theirs.revisions : [])
-        case nil:
-            return state.vector.isEmpty ? state : StateHistory(state.vector)
         }
+        if let listed { return StateHistory(state.vector, revisions: [listed]) }
+        guard let name = names.first else { return StateHistory(state.vector) }
+        guard let known = node(named: name) else { return state }
+        let theirs = self.state(of: known)
+        // A peer whose vector has a version that stands for a revision was told of it by that version, and has no list.
+        let hasList = !theirs.vector.isEmpty && theirs.vector.time(of: .revisionTree) == nil
+        return StateHistory(state.vector, revisions: hasList ? theirs.revisions : [])
     }
 }
 

@@ -31,6 +31,14 @@ package enum RevisionName: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The ID in a tree; nil for a version.
+    package var treeID: RevisionID? {
+        switch self {
+        case .revision(let id): id
+        case .version: nil
+        }
+    }
+
     /// The name as ``text``.
     package var description: String { text }
 

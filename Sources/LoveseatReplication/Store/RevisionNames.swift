@@ -17,14 +17,6 @@ extension RevisionName {
         }
         self = name
     }
-
-    /// The ID in a tree; nil for a version.
-    package var treeID: RevisionID? {
-        switch self {
-        case .revision(let id): id
-        case .version: nil
-        }
-    }
 }
 
 extension StateHistory {
