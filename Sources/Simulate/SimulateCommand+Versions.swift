@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import LoveseatModel
 import LoveseatTesting
 
@@ -33,6 +34,42 @@ extension SimulateCommand {
         )
         print("\(totals.longest.counted("frame")) in the longest connection")
         for (cause, count) in causes.sorted(by: { $0.key < $1.key }) { print("\(count): \(cause)") }
+        if failures > 0 { throw ExitCode(1) }
+    }
+
+    /// Plays recordings with a Loveseat in the place of each peer in turn.
+    func playStories(_ path: String) throws {
+        var isFolder: ObjCBool = false
+        let isWhole =
+            FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
+        let folder = isWhole ? URL(filePath: path) : URL(filePath: path).deletingLastPathComponent()
+        let prefix = isWhole ? "" : URL(filePath: path).lastPathComponent
+        let suffix = ".trace.jsonl"
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+            .filter { $0.hasPrefix(prefix) && $0.hasSuffix(suffix) }.map { String($0.dropLast(suffix.count)) }
+        guard !names.isEmpty else { throw ValidationError("--recordings: no recordings in \(path)") }
+        var (played, failures) = (0, 0)
+        for name in names {
+            func text(_ suffix: String) throws -> String {
+                try String(contentsOf: folder.appending(path: name + suffix), encoding: .utf8)
+            }
+            let recording = try LiteRecording(trace: text(suffix), expected: text(".expected.json"))
+            for peer in OwnStory.peers(in: recording) {
+                if verbose { print("\(name), \(peer)") }
+                let outcome = try OwnStory.play(
+                    in: recording,
+                    own: peer,
+                    detail: verbose ? { print($0) } : nil
+                )
+                played += 1
+                failures += outcome.differences.isEmpty ? 0 : 1
+                for difference in outcome.differences { print("\(name), \(peer): \(difference)") }
+                for id in outcome.disagreements {
+                    print("\(name), \(peer): \(id) is different at the two peers")
+                }
+            }
+        }
+        print("\(played - failures) passed, \(failures) failed")
         if failures > 0 { throw ExitCode(1) }
     }
 }

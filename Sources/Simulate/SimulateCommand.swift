@@ -65,7 +65,7 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help:
-            "Compare the CouchDB of the world couch with recordings of a real one in this folder, instead of running histories."
+            "Compare the CouchDB of the world couch with recordings of a real one in this folder, instead of running histories. With --versions: play recordings of Couchbase Lite 4 with a Loveseat in the place of each peer in turn; instead of a folder, the path may be the beginning of recordings' names."
     )
     var recordings: String?
 
@@ -79,7 +79,9 @@ struct SimulateCommand: ParsableCommand {
     var verbose = false
 
     func run() throws {
-        if let recordings { return try compareRecordings(in: recordings) }
+        if let recordings {
+            return try versions ? playStories(recordings) : compareRecordings(in: recordings)
+        }
         let range = try parseSeeds()
         if gateway { return try simulateGateway(range) }
         if versions { return try simulateVersions(range) }

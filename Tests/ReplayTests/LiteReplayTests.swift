@@ -16,14 +16,18 @@ struct LiteReplayTests {
 
     private static func differences(_ name: String, _ change: (String) -> String = { $0 }) throws -> [String]
     {
+        LiteReplay.differences(in: try recording(name, change))
+    }
+
+    /// Reads a recording.
+    static func recording(_ name: String, _ change: (String) -> String = { $0 }) throws -> LiteRecording {
         func text(_ suffix: String) throws -> String {
             try String(contentsOf: folder.appending(path: "\(name).\(suffix)"), encoding: .utf8)
         }
-        let recording = try LiteRecording(
+        return try LiteRecording(
             trace: text("trace.jsonl"),
             expected: change(text("expected.json"))
         )
-        return LiteReplay.differences(in: recording)
     }
 
     @Test

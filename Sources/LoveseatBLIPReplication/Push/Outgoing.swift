@@ -45,6 +45,8 @@ struct Delivery {
     var refusesDelta = false
     /// The hub refused the line, so only the content is sent, as a copy.
     var isCopyOnly = false
+    /// How many forms of it the peer has refused.
+    var refusedForms = 0
     /// It was forbidden before.
     var isLastTry = false
 }
@@ -61,6 +63,8 @@ struct Parcel {
     let isDistant: Bool
     /// See ``SendableRevision/isUncertain``.
     let isUncertain: Bool
+    /// See ``SendableRevision/hasOtherForm``.
+    let hasOtherForm: Bool
 }
 
 /// The state of a document on which the two sides did not agree in this session.

@@ -33,7 +33,7 @@ extension PushSession {
 
     private mutating func send(_ deliveries: [(Outgoing, Delivery)], _ effects: inout SessionEffects) {
         let requests = deliveries.map { document, delivery in
-            RevisionRequest(
+            var request = RevisionRequest(
                 documentID: document.id,
                 revision: delivery.revision,
                 known: delivery.known,
@@ -42,6 +42,8 @@ extension PushSession {
                 peer: peer.kind,
                 isCopyOnly: delivery.isCopyOnly
             )
+            request.refusedForms = delivery.refusedForms
+            return request
         }
         // The database failed, which ends the session.
         guard let found = effects.ask({ try replica.revisions(requests) }) else { return }
@@ -104,7 +106,8 @@ extension PushSession {
             isDelta: revision.deltaSource != nil,
             isDistant: content.copy == nil && content.state == nil && !delivery.known.isEmpty
                 && content.history.count > 1,
-            isUncertain: content.isUncertain
+            isUncertain: content.isUncertain,
+            hasOtherForm: content.hasOtherForm
         )
         if parcel.isDelta {
             progress.deltas.sent += 1
@@ -192,7 +195,10 @@ extension PushSession {
             // which nothing can be added.
             again.isCopyOnly = true
             send([(document, again)], &effects)
-        } else if isProposing, error.code == .httpConflict || error.code == .conflict {
+        } else if isProposing, parcel.hasOtherForm, error.isConflict {
+            again.refusedForms += 1
+            send([(document, again)], &effects)
+        } else if isProposing, error.isConflict {
             // A real passive peer says LiteCore/8 (replication.md §13.3).
             countDisagreement(change)
             document.change.remoteAncestor = delivery.known.first
@@ -227,4 +233,8 @@ extension PushSession {
         default: false
         }
     }
+}
+
+extension LoveseatError {
+    fileprivate var isConflict: Bool { code == .httpConflict || code == .conflict }
 }

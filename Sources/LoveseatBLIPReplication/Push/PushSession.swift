@@ -21,6 +21,8 @@ struct PushSession {
     var documents: DocumentMap<Outgoing> = [:]
     /// Those to be offered, in order.
     var waiting: [Outgoing] = []
+    /// How many of these, from the first one on, are offered in lists of their own.
+    private var alone = 0
     var lists = OfferedLists()
     /// Those that the peer wants, in order.
     var queue: [Outgoing] = []
@@ -106,8 +108,9 @@ struct PushSession {
 
     /// Offers the waiting documents, in lists as full as possible.
     private mutating func offerWaiting(_ effects: inout SessionEffects) {
-        let list = Array(waiting.prefix(tuning.changesPerMessage))
+        let list = Array(waiting.prefix(alone > 0 ? 1 : tuning.changesPerMessage))
         waiting.removeFirst(list.count)
+        alone = max(0, alone - 1)
         offer(list, &effects)
     }
 
@@ -133,6 +136,9 @@ struct PushSession {
         query.isForPush = isProposing
         // Until it has answered once, the peer may be a Loveseat. Other peers ignore the digests.
         query.tellsVersions = setup.names == .versions
+        // A peer that begins may have the documents from before its upgrade, under their IDs. Couchbase Lite 4 cannot be told any more of such a
+        // document once it was told the version that stands for its ID (version-vectors.md, correction 14).
+        query.tellsIDs = subscription.map { $0.since == nil } == true && feed.backlog != .isAnnounced
         let mayBeLoveseat = isProposing && peer.receiver == nil && setup.names == .trees
         query.tellsTrees = peer.kind == .loveseat || mayBeLoveseat
         query.tellsLosses = subscription?.wantsRevocations == true
@@ -180,7 +186,7 @@ struct PushSession {
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
     private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
         if feed.backlog != .isRead(toItsEnd: true) { return }
-        if !isProposing, !lists.isEmpty { return }
+        if !isProposing, !lists.isEmpty || alone > 0 { return }
         feed.backlog = .isAnnounced
         if isProposing { return }
         effects.append(.send(announcement([]).message, then: nil))
@@ -235,18 +241,41 @@ struct PushSession {
                 }
             }
         } catch {
-            refused(list, LoveseatError(reply: error, "offering changes"))
+            refused(list, LoveseatError(reply: error, "offering changes"), &effects)
         }
         sayCaughtUp(&effects)
     }
 
     /// The peer refused a list as a whole.
-    private mutating func refused(_ list: [Outgoing], _ error: LoveseatError) {
+    private mutating func refused(
+        _ list: [Outgoing],
+        _ error: LoveseatError,
+        _ effects: inout SessionEffects
+    ) {
+        if !isProposing, setup.names == .versions { return offerOneByOne(list, error, &effects) }
         guard pulls, error.code == .httpForbidden else { return failure = error }
         peer.refusal = peer.refusal ?? error
         for document in list {
             progress.finish(document.change.bodySize, isDocument: false)
             leave(document, as: .failed)
+        }
+    }
+
+    /// Couchbase Lite 4 refuses a whole list for one document that it cannot be told of (version-vectors.md, correction 14). The others are
+    /// announced again, each for itself.
+    private mutating func offerOneByOne(
+        _ list: [Outgoing],
+        _ error: LoveseatError,
+        _ effects: inout SessionEffects
+    ) {
+        if list.count == 1 {
+            for document in list {
+                report(document.change, error, &effects)
+                finish(document, synced: nil, &effects)
+            }
+        } else {
+            waiting.insert(contentsOf: list, at: 0)
+            alone += list.count
         }
     }
 

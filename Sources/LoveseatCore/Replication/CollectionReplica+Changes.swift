@@ -115,7 +115,7 @@ extension CollectionReplica {
             return ledger.counts(isCurrent: isCurrent, of: record.id, at: record.sequence) ? mark : nil
         }
         if knowledge == nil, let ancestor, try record.isCurrent(ancestor) { return nil }
-        var change = try LocalChange(record, over: ancestor, namesVersions: query.tellsVersions)
+        var change = try LocalChange(record, over: ancestor, query)
         change.knowledge = knowledge
         change.hasDoubtedMark = mark != ancestor || fallenBack.mayContain(record.id)
         return change
@@ -369,8 +369,8 @@ extension DocumentRecord {
 }
 
 extension LocalChange {
-    fileprivate init(_ record: DocumentRecord, over ancestor: RevisionID?, namesVersions: Bool) throws {
-        let tree = namesVersions ? try record.tree() : nil
+    fileprivate init(_ record: DocumentRecord, over ancestor: RevisionID?, _ query: ChangeQuery) throws {
+        let tree = query.tellsVersions ? try record.tree() : nil
         self.init(
             sequence: record.sequence,
             documentID: record.id,
@@ -381,7 +381,10 @@ extension LocalChange {
         )
         // Couchbase Lite 4 takes a newer revision ID for an older one where it has a version that stands for a revision (version-vectors.md,
         // correction 15). The version that stands for the ID is right for both forms.
-        state = tree?.versions.announcedState(of: record.revision)
+        state = tree.map { tree in
+            query.tellsIDs
+                ? tree.versions.state(of: record.revision) : tree.versions.announcedState(of: record.revision)
+        }
     }
 }
 

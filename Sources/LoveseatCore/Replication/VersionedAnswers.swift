@@ -150,8 +150,24 @@ extension RevisionRequest {
         )
         let state = tree.versions.state(of: record.revision, toPeerWith: known)
         content.state = encoded(state, of: record.revision, in: tree) ?? state
+        if !state.vector.isEmpty {
+            let forms = otherForms(of: state, tree.line(record.revision).dropFirst(), in: tree)
+            content.hasOtherForm = refusedForms < forms.count
+            if refusedForms > 0, let form = forms.prefix(refusedForms).last { content.state = form }
+        }
         if wantsDelta, !record.isDeleted { content.deltaBase = versionedBase(in: tree) }
         return .found(content)
+    }
+
+    /// The state with other revisions behind the vector than by the rule. Couchbase Lite takes a state only with the last revision before its own
+    /// first vector (version-vectors.md, correction 10), which its answers do not show: usually it is one of the newest without a vector here.
+    private func otherForms(
+        of state: StateHistory,
+        _ ancestors: ArraySlice<RevisionID>,
+        in tree: RevisionTree
+    ) -> [StateHistory] {
+        ancestors.lazy.filter { tree.vectors[$0] == nil && [$0] != state.revisions.prefix(1) }.prefix(3)
+            .map { StateHistory(state.vector, revisions: [$0]) }
     }
 
     /// A state without a vector under the version that stands for its ID, with the revisions of the peer behind it; nil if it travels as it is. A peer
@@ -165,7 +181,9 @@ extension RevisionRequest {
             return nil
         case .version?, nil: return StateHistory(VersionVector(version))
         case .revision(let known)?:
-            guard let place = state.revisions.firstIndex(of: known), place > 0 else { return nil }
+            // A peer that has this very revision keeps its ID.
+            if known == id { return nil }
+            let place = state.revisions.firstIndex(of: known) ?? state.revisions.endIndex
             return StateHistory(VersionVector(version), revisions: Array(state.revisions[place...]))
         }
     }

@@ -221,8 +221,11 @@ package struct TreeVersions {
         guard let name = names.first else { return StateHistory(state.vector) }
         guard let known = node(named: name) else { return state }
         let theirs = self.state(of: known)
-        // A peer whose vector has a version that stands for a revision was told of it by that version, and has no list.
-        let hasList = !theirs.vector.isEmpty && theirs.vector.time(of: .revisionTree) == nil
+        // A peer whose vector has a version that stands for a revision of this line was told of it by that version, and has no list.
+        let wasTold = theirs.vector.time(of: .revisionTree).map { time in
+            tree.line(known).contains { $0.encodedVersion?.time == time }
+        }
+        let hasList = !theirs.vector.isEmpty && wasTold != true
         return StateHistory(state.vector, revisions: hasList ? theirs.revisions : [])
     }
 }

@@ -14,6 +14,8 @@ package struct ChangeQuery: Hashable, Sendable {
     package var tellsTrees = false
     /// Whether the peer has version vectors, and is told the ``LocalChange/state``.
     package var tellsVersions = false
+    /// Whether a revision of a document without vectors is named by its ID. It is named by the version that stands for the ID otherwise.
+    package var tellsIDs = false
     /// Whether the peer is told of documents that it may not have any more.
     package var tellsLosses = false
 

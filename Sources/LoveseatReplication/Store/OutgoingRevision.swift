@@ -12,6 +12,8 @@ package struct RevisionRequest: Hashable, Sendable {
     package let peer: RevisionTree.PeerKind
     /// Whether a hub gets a copy even if the revision descends from the hub's.
     package let isCopyOnly: Bool
+    /// How many forms of the revision a peer with version vectors has refused (``SendableRevision/hasOtherForm``).
+    package var refusedForms = 0
 
     package init(
         documentID: String,
@@ -57,6 +59,8 @@ package struct SendableRevision: Hashable, Sendable {
     package let history: [RevisionID]
     /// The revision for a peer with version vectors: the vector, and the revisions behind it. Nil for peers with trees.
     package var state: StateHistory?
+    /// A peer with version vectors that refuses the revision may take it in another form: with other revisions behind the vector.
+    package var hasOtherForm = false
     package var isDeleted: Bool
     package var body: JSONText
     /// The first revision of its line, for a Loveseat to which the history does not show it.

@@ -67,6 +67,27 @@ struct VersionedListTests {
         #expect(talk.failure == nil)
     }
 
+    @Test func `a list that a peer refuses is announced document by document, and only one is given up`()
+        throws
+    {
+        let talk = try passive {
+            for id in ["a", "b", "c"] { try $0.save(id, Texts.a1, "{}") }
+        }
+        _ = try talk.say("subChanges", ["versioning": "version-vectors"])
+        try talk.refuse(try talk.take("changes"), "SQLite", 1)
+        for id in ["a", "b", "c"] {
+            let list = try talk.take("changes")
+            #expect(text(list.message).contains(#""\#(id)""#))
+            #expect(!talk.requests.contains { text($0.message) == "[]" }, "the backlog is not announced yet")
+            if id == "b" { try talk.refuse(list, "SQLite", 1) } else { try talk.answer(list, [:], "[[]]") }
+        }
+        #expect(try text(talk.take("changes").message) == "[]")
+        #expect(try talk.take("rev").message.properties["id"] == "a")
+        #expect(try talk.take("rev").message.properties["id"] == "c")
+        #expect(Array(talk.documentErrors.keys) == ["b"])
+        #expect(talk.failure == nil)
+    }
+
     // MARK: Announcements
 
     @Test func `an announced revision is a version, a vector in any spelling, or the revision of a tree`()

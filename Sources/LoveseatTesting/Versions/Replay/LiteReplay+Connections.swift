@@ -65,7 +65,7 @@ extension LiteReplay {
         if own.sorted() != expected.sorted() { note("errors of documents: \(own), recorded \(expected)") }
     }
 
-    private func plan(_ number: Int, _ step: JSONValue) -> LitePlan {
+    func plan(_ number: Int, _ step: JSONValue) -> LitePlan {
         let request = recording.messages(number).first { $0.message.profile == "getCollections" }
         let body = LiteSession.parse(request?.message.body ?? [])
         let ids = body?["checkpoint_ids"]?.array?.compactMap(\.string) ?? []
@@ -140,7 +140,8 @@ extension LiteReplay {
         return UInt64(max(0, base)).multipliedSaturated(by: 1_000_000_000)
     }
 
-    private func offset(of peer: String) -> Int {
+    /// How far a peer's clock is ahead, in seconds.
+    func offset(of peer: String) -> Int {
         let text = recording.expected["clocks"]?[peer]?.string ?? "0"
         return Int(text.filter { $0 != "s" && $0 != "+" }) ?? 0
     }

@@ -39,7 +39,7 @@ package struct LiteReplay {
         }
     }
 
-    private mutating func perform(_ step: JSONValue, at index: Int) {
+    mutating func perform(_ step: JSONValue, at index: Int) {
         let peer = step["at"]?.string ?? ""
         if let connection = step["connection"]?.int {
             play(connection, step)
@@ -84,51 +84,26 @@ package struct LiteReplay {
 
     // MARK: Edits
 
-    private mutating func perform(_ operations: [String], at peer: String, _ state: [JSONValue]) {
+    private mutating func perform(_ texts: [String], at peer: String, _ state: [JSONValue]) {
         let database = database(peer)
-        var rest = operations[...]
-        var collection = "_default"
-        var edits: [(id: String, collection: String, body: JSONObject?)] = []
-        var bodies: [String: JSONObject] = [:]
-        while let operation = rest.popFirst() {
-            let id = rest.popFirst() ?? ""
-            let key = "\(collection)/\(id)"
-            let old = bodies[key] ?? database.documents(in: collection)[id]?.current.body ?? [:]
-            var body: JSONObject? = old
-            switch operation {
-            case "--coll":
-                collection = id
-                if database.collections[id] == nil { database.collections[id] = LiteDatabase.Collection() }
-                continue
-            case "--purge":
-                database.purge(id, in: collection)
-                continue
-            case "--put": body = Self.object(rest.popFirst())
-            case "--edit":
-                for (name, value) in Self.object(rest.popFirst()) {
-                    body?.removeValue(forKey: name)
-                    if !value.isNull { body?[name] = value }
-                }
-            case "--delete": body = nil
-            case "--attach":
-                let property = rest.popFirst() ?? ""
-                rest = rest.dropFirst(2)
-                let document = Self.find(id, collection, in: state)
-                body?[property] = document?["body"]?[property]
-            default:
-                note("an unknown operation: \(operation)")
-                return
-            }
-            bodies[key] = body ?? [:]
-            edits.append((id, collection, body))
-        }
         database.blobs.merge(recording.blobs()) { own, _ in own }
-        for (place, edit) in edits.enumerated() {
-            let later = edits[(place + 1)...].count { $0.id == edit.id && $0.collection == edit.collection }
-            let version = Self.find(edit.id, edit.collection, in: state)?["version"]?.string
-            let time = version.flatMap { try? Version($0) }?.time
+        let operations = LiteOperation.parse(texts, state) { id, collection in
+            database.documents(in: collection)[id]?.current.body
+        }
+        for (place, operation) in operations.enumerated() {
+            let (id, collection) = (operation.id, operation.collection)
+            if database.collections[collection] == nil {
+                database.collections[collection] = LiteDatabase.Collection()
+            }
+            let later = operations[(place + 1)...].count { $0.id == id && $0.collection == collection }
+            let time = operation.version(in: state)?.time
             database.chooseTime = { _ in time.map { $0 - UInt64(later) } }
-            apply(edit.body, edit.id, edit.collection, database)
+            switch operation.edit {
+            case .purge: database.purge(id, in: collection)
+            case .put(let body): apply(body, id, collection, database)
+            case .delete: apply(nil, id, collection, database)
+            case .unknown: note("an unknown operation: \(id)")
+            }
         }
         database.chooseTime = { _ in nil }
     }
@@ -145,10 +120,6 @@ package struct LiteReplay {
 
     static func object(_ text: String?) -> JSONObject {
         LiteSession.parse(Array((text ?? "{}").utf8))?.object ?? [:]
-    }
-
-    private static func find(_ id: String, _ collection: String, in state: [JSONValue]) -> JSONValue? {
-        state.first { $0["id"]?.string == id && $0["collection"]?.string ?? "_default" == collection }
     }
 
     // MARK: Trees

@@ -17,14 +17,33 @@ final class LiteLink: @unchecked Sendable {
         var isContinuous = false
         /// Whether both sides begin anew.
         var resets = false
-        var merges = false
         var usesDeltas = false
+        var collections = [CollectionName.default]
+        /// The address by which the peer knows the Loveseat; by default one that is made of its index.
+        var address: String?
+        /// The only documents to pull; nil for all.
+        var documentIDs: [String]?
+        /// The documents that are pushed, by their IDs.
+        var pushFilter: (@Sendable (String) -> Bool)?
+        var resolvers = Resolvers()
         var link = SimulatedLink.Plan()
         /// How long the peer takes before it works on what came.
         var workDelay = 0...5
         var tuning = ReplicationTuning()
         /// How often a resolver throws and leaves the conflict for the next start.
         var resolverFailures = 0.0
+    }
+
+    /// What each side's app decides about conflicts.
+    struct Resolvers {
+        var own: (ConflictCase) throws -> Resolution = DefaultConflictResolver.resolve
+        var lite: (LiteConflict) -> LiteResolution = { $0.defaultResolution }
+        /// Whether the own side has a resolver of the app.
+        var isCustom = false
+
+        static var merging: Resolvers {
+            Resolvers(own: MergingResolver.resolve, lite: { $0.mergingResolution }, isCustom: true)
+        }
     }
 
     /// The parts of the history that a link needs.
@@ -69,14 +88,21 @@ final class LiteLink: @unchecked Sendable {
     private static func session(of own: SimulatedPeer, _ lite: LitePeer, _ plan: Plan) -> LiteSession {
         if !plan.isLiteActive { return LiteSession(passive: lite.database, client: lite.nextClient()) }
         let ways = "\(plan.pushes)\(plan.pulls)"
-        var litePlan = LitePlan([
-            LitePlan.Binding(checkpointID: "cp-lite-\(lite.index)-\(own.index)-\(ways)")
-        ])
+        var litePlan = LitePlan(
+            plan.collections.map { collection in
+                LitePlan.Binding(
+                    collection.path,
+                    checkpointID: "cp-lite-\(lite.index)-\(own.index)-\(ways)-\(collection.path)",
+                    documentIDs: plan.documentIDs
+                )
+            }
+        )
         (litePlan.pushes, litePlan.pulls) = (plan.pushes, plan.pulls)
         litePlan.isContinuous = plan.isContinuous
         litePlan.resetsCheckpoint = plan.resets
-        if plan.merges { litePlan.resolver = { $0.mergingResolution } }
-        return LiteSession(active: lite.database, litePlan, server: "peer-\(own.index)")
+        litePlan.resolver = plan.resolvers.lite
+        if let filter = plan.pushFilter { litePlan.pushFilter = filter }
+        return LiteSession(active: lite.database, litePlan, server: plan.address ?? "peer-\(own.index)")
     }
 
     func open() throws {
@@ -154,13 +180,20 @@ final class LiteLink: @unchecked Sendable {
     }
 
     private func makeActive() throws -> ReplicationDriver {
-        let collection = own.collections[0]
-        let checkpoint = "cp-\(own.index)-\(lite.index)-\(plan.pushes)\(plan.pulls)"
-        var binding = ActivePlan.Binding(name: collection.name, checkpointID: checkpoint)
-        binding.isEmpty = own.store.lastSequence(collection) == 0
-        if plan.pulls, binding.isEmpty { own.mayLackTombstones = true }
+        let collections = plan.collections.compactMap { name in own.collections.first { $0.name == name } }
+        let bindings = collections.map { collection in
+            let ways = "\(plan.pushes)\(plan.pulls)"
+            var binding = ActivePlan.Binding(
+                name: collection.name,
+                checkpointID: "cp-\(own.index)-\(lite.index)-\(ways)-\(collection.number)"
+            )
+            binding.isEmpty = own.store.lastSequence(collection) == 0
+            if plan.pulls, binding.isEmpty { own.mayLackTombstones = true }
+            binding.documentIDs = plan.documentIDs
+            return binding
+        }
         var active = ActivePlan(
-            collections: [binding],
+            collections: bindings,
             pushes: plan.pushes,
             pulls: plan.pulls,
             isContinuous: plan.isContinuous
@@ -168,14 +201,17 @@ final class LiteLink: @unchecked Sendable {
         active.reset = plan.resets ? .checkpointAndMarks : .none
         active.usesDeltas = plan.usesDeltas
         var rules = CollectionRules()
-        rules.asksResolver = plan.merges
+        rules.asksResolver = plan.resolvers.isCustom
+        if let filter = plan.pushFilter {
+            rules.pushFilter = { candidate, _ in filter(candidate.documentID) }
+        }
         let name = "lite-\(lite.index)"
         let replicas = DatabaseReplicas(
             store: own.store,
-            collections: [collection],
-            checkpointIDs: [checkpoint],
+            collections: collections,
+            checkpointIDs: bindings.map(\.checkpointID),
             remote: try own.store.write { try $0.checkpointTables.remoteNumber(name) },
-            rules: [rules],
+            rules: collections.map { _ in rules },
             nowMilliseconds: { [wall = own.wall] in wall.now }
         )
         let (sessionPlan, tuning) = (active, plan.tuning)
@@ -203,8 +239,7 @@ final class LiteLink: @unchecked Sendable {
             return LoveseatError(.conflict, "the conflict waits for the next replication")
         }
         surroundings.trace("\(own.index) resolves \(notice.documentID)")
-        let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
-        return own.resolve(notice, fails: fails, by: resolver)
+        return own.resolve(notice, fails: fails, by: plan.resolvers.own)
     }
 
     // MARK: The peer of Couchbase Lite

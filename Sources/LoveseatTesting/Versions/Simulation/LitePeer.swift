@@ -12,11 +12,16 @@ final class LitePeer: @unchecked Sendable {
     private var lastSeen: UInt64 = 0
     private var remoteNames = 0
 
-    init(index: Int, _ release: LiteRelease, _ clock: VirtualClock, source: SourceID) {
+    convenience init(index: Int, _ release: LiteRelease, _ clock: VirtualClock, source: SourceID) {
+        self.init(index: index, LiteDatabase(source, release) { 0 }, clock)
+    }
+
+    /// Gives the database a clock that the history sets.
+    init(index: Int, _ database: LiteDatabase, _ clock: VirtualClock) {
         self.index = index
         let wall = SimulatedWallClock(clock)
-        self.wall = wall
-        database = LiteDatabase(source, release) { UInt64(clamping: wall.now) * 1_000_000 }
+        (self.wall, self.database) = (wall, database)
+        database.wall = { UInt64(clamping: wall.now) * 1_000_000 }
     }
 
     /// The address of a client, another one for each connection.

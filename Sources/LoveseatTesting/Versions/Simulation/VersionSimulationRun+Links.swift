@@ -125,7 +125,7 @@ extension VersionSimulationRun {
         let name = plan.isLiteActive ? "\(lite.index)>\(own.index)" : "\(own.index)>\(lite.index)"
         trace("connect \(name) \(plan.pushes) \(plan.pulls) \(plan.isContinuous)")
         var plan = plan
-        plan.merges = merges
+        if merges { plan.resolvers = .merging }
         let surroundings = LiteLink.Surroundings(
             runtime: runtime,
             trace: { [unowned self] in trace($0) },
