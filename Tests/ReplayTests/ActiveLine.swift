@@ -98,19 +98,27 @@ func code(_ result: Result<Message, ReplyError>) -> String {
 
 extension ReplayedPeer {
     /// A passive session, asked in the form of 2.x.
+    ///
+    /// `refuse`: the app's filter of what peers push.
     func passiveLine(
         user: String = "bob",
         proven: ProvenBlobs = ProvenBlobs(),
-        _ change: (inout PassivePlan) -> Void = { _ in }
+        under policy: AccessPolicy? = nil,
+        _ change: (inout PassivePlan) -> Void = { _ in },
+        refuse: ((FilterCandidate) -> LoveseatError?)? = nil
     ) throws -> Line {
         _ = try collection(.default)
         var plan = PassivePlan(collections: [.default])
+        (plan.restrictsAccess, plan.filtersIncoming) = (policy != nil, refuse != nil)
         change(&plan)
+        let peer = PeerIdentity(username: user)
         let line = Line(
             { ReplicationSession(passive: plan, replicas: $0) },
             DatabaseReplicas(
                 store: store,
-                peer: PeerIdentity(username: user),
+                peer: peer,
+                access: policy.map { PeerAccess(peer: peer, policy: $0) },
+                incomingFilter: refuse,
                 proven: proven,
                 nowMilliseconds: { 0 }
             ),

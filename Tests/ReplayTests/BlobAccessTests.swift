@@ -146,6 +146,66 @@ struct BlobAccessTests {
         #expect(try ours.record("d") != nil)
     }
 
+    /// What a database asks about the content that a peer pushes.
+    enum Guard: CaseIterable {
+        case policy, filter
+    }
+
+    /// Pushes a revision, with a tree that has another leaf, whose content needs a blob. Returns the requests for blobs.
+    private func pushBesideLeaf(by rule: Guard, takesLeaf: Bool) throws -> (
+        line: ReplayedPeer.Line, asked: [ReplayedPeer.Heard]
+    ) {
+        let policy = AccessPolicy { _, _, document in
+            document?["photo"] != nil && !takesLeaf ? .none : .write
+        }
+        let line =
+            switch rule {
+            case .policy: try ours.passiveLine(under: policy)
+            case .filter:
+                try ours.passiveLine(refuse: { candidate in
+                    JSONElement(candidate.body)["photo"] != nil && !takesLeaf
+                        ? LoveseatError(.httpForbidden, "no photos") : nil
+                })
+            }
+        let extensions: MessageProperties = ["loveseat": "trees-2,tree-blobs"]
+        _ = try line.ask("proposeChanges", extensions, #"[["d","1-bb",""]]"#).get()
+        let tree =
+            #"{"bodies":{"1-aa":\#(Self.body("of the leaf"))},"closed":["2147483648-6b657074"],"#
+            + #""current":"1-bb","lines":[["1-bb"],["1-aa"]]}"#
+        let properties: MessageProperties = [
+            "id": "d", "rev": "1-bb", "noconflicts": "true", "loveseat_tree": String(tree.utf8.count),
+        ]
+        try line.tell("rev", properties, #"{"n":1}"# + tree, wantsReply: true)
+        return (line, line.take("getAttachment"))
+    }
+
+    private func leaf() throws -> RevisionTree.Node? {
+        let record = try #require(try ours.record("d"))
+        return try record.tree().node(#require(RevisionID("1-aa")))
+    }
+
+    @Test(arguments: Guard.allCases)
+    func `a leaf with blobs is taken by a database that admits its content`(_ rule: Guard) throws {
+        let (line, asked) = try pushBesideLeaf(by: rule, takesLeaf: true)
+        let request = try #require(asked.first)
+        #expect(request.message.properties["digest"] == Self.digest("of the leaf"))
+        try line.puppet.reply(Message(body: Array("of the leaf".utf8)), to: request.number)
+        try line.runUntilQuiet()
+        #expect(try ours.record("d")?.revision == RevisionID("1-bb"))
+        #expect(try leaf()?.body != nil)
+    }
+
+    @Test(arguments: Guard.allCases)
+    func `no blobs are asked for of a leaf that the database does not admit, whose name stays`(
+        _ rule: Guard
+    ) throws {
+        let (_, asked) = try pushBesideLeaf(by: rule, takesLeaf: false)
+        #expect(asked.isEmpty)
+        #expect(try ours.record("d")?.revision == RevisionID("1-bb"))
+        let left = try #require(try leaf())
+        #expect(left.body == nil)
+    }
+
     @Test func `a client gives the blobs of what it pushes, and of nothing else`() throws {
         try save("d", "pushed", in: .default)
         let pulling = try ours.activeLine()

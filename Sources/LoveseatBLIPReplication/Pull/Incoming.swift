@@ -33,7 +33,7 @@ final class Incoming {
     var missing: [BlobReference]
     /// The blobs of other leaves, whose content comes with the tree. The content of a leaf is left out if one of its blobs cannot be
     /// fetched.
-    let told: [BlobReference]
+    private(set) var told: [BlobReference]
     /// The body as the peer's table of attachments has it, if the body names content that the table does not list.
     let asListed: ReceivedBody?
     var stage = Stage.waiting(startsOver: false)
@@ -63,6 +63,16 @@ final class Incoming {
 
     /// The units of work that it counts for in the progress.
     var units: Int { expected?.bodySize ?? 1 }
+
+    /// Leaves out the content of other leaves that needs blobs, before any of them is held; returns false if there is none.
+    func leaveOutTold() -> Bool {
+        if told.isEmpty { return false }
+        revision.knowledge?.leaveOutBlobs()
+        held.removeLast(told.count)
+        missing.removeLast(told.count)
+        told = []
+        return true
+    }
 }
 
 /// A message with a revision, before its body is read.
@@ -90,15 +100,21 @@ struct Arrival {
         return revision
     }
 
-    /// The blobs of the leaves whose content the tree brings.
-    var announcedBlobs: [BlobReference] {
-        (knowledge?.nodes ?? []).filter { $0.flags.contains(.hasBlobs) }.compactMap(\.body)
-            .flatMap { BlobReference.all(in: $0) }
-    }
-
     func answer(_ error: ReplyError, _ effects: inout SessionEffects) {
         // A peer may want no answer.
         guard let request else { return }
         effects.append(.replyError(error, to: request, isUrgent: isUrgent))
+    }
+}
+
+extension TreeKnowledge {
+    /// The blobs of the leaves whose content it brings.
+    var blobs: [BlobReference] {
+        nodes.filter { $0.flags.contains(.hasBlobs) }.compactMap(\.body).flatMap { BlobReference.all(in: $0) }
+    }
+
+    /// Leaves out content that needs blobs.
+    mutating func leaveOutBlobs(where isMeant: (RevisionTree.Node) -> Bool = { _ in true }) {
+        leaveOutBodies { $0.flags.contains(.hasBlobs) && isMeant($0) }
     }
 }

@@ -137,11 +137,11 @@ extension PullSession {
                 )
             )
         }
-        // With a filter or an access policy such content would have to be checked before its blobs are requested.
-        let leavesOut = setup.isFiltered || setup.restrictsAccess
-        let told = leavesOut ? [] : arrival.announcedBlobs
         var revision = arrival.revision(content.body, from: peer)
-        if leavesOut { revision.knowledge?.leaveOutBodies { $0.flags.contains(.hasBlobs) } }
+        if refusesTold(by: revision) { revision.knowledge?.leaveOutBlobs() }
+        // A policy is not asked about deletions in a tree.
+        if setup.restrictsAccess { revision.knowledge?.leaveOutBlobs(where: \.isDeleted) }
+        let told = revision.knowledge?.blobs ?? []
         let entry = Incoming(
             request: arrival.request,
             isUrgent: arrival.isUrgent,
@@ -165,6 +165,14 @@ extension PullSession {
         end(key, refusal, &effects)
     }
 
+    /// Whether the app's filter refuses content of other leaves, of which nothing is stored then.
+    private func refusesTold(by revision: IncomingRevision) -> Bool {
+        guard setup.isFiltered, let knowledge = revision.knowledge else { return false }
+        return knowledge.nodes.contains { node in
+            FilterCandidate(node, of: revision.documentID).map { replica.refusal(of: $0) != nil } ?? false
+        }
+    }
+
     /// Keeps the blobs of a revision from garbage collection until it is stored, and finds out which are missing.
     private mutating func hold(_ key: Int, _ effects: inout SessionEffects) {
         guard let entry = incoming[key] else { return impossible("a revision needs blobs that is not here") }
@@ -175,6 +183,8 @@ extension PullSession {
             // The database failed, which ends the session.
             guard let answer else { return }
             if let refusal = answer {
+                // The peer may write the revision, and not the content of another leaf.
+                if entry.leaveOutTold() { return hold(key, &effects) }
                 incoming[key]?.held = []
                 return end(key, refusal, &effects)
             }
