@@ -139,8 +139,9 @@ final class EditOracle {
         let line = hubs.contains(peer) ? Set(tree.current.map { tree.line($0.id) } ?? []) : nil
         let before = history.known[peer] ?? []
         var known = line == nil ? before : []
-        // A revision that came without its content cannot be passed on, and neither can ancestors of such revisions only.
-        let awaited = tree.nodes.keys.filter { tree.rule.awaitsBody(of: $0) }
+        // A revision that came without its content cannot be passed on, and neither can ancestors of such revisions only. A tombstone by which a
+        // peer of another wire shows that it gave up a leaf may come alone, without that leaf and what the leaf was given up for.
+        let awaited = tree.nodes.keys.filter { tree.rule.awaitsBody(of: $0) || isBareNotice($0, in: tree) }
         var unheld = Set(awaited.flatMap { tree.line($0) })
         if !awaited.isEmpty {
             let leaves = Set(tree.nodes.keys).subtracting(tree.nodes.values.compactMap(\.parent))
@@ -162,6 +163,12 @@ final class EditOracle {
             history.restsOn[current] = known
         }
         histories[key] = history
+    }
+
+    /// Whether a revision only says that the leaf below it was given up, of which nothing else is here (docs/decisions/0009).
+    private func isBareNotice(_ id: RevisionID, in tree: RevisionTree) -> Bool {
+        guard let leaf = tree.node(id)?.parent, tree.node(leaf)?.body == nil else { return false }
+        return id == BodyDigest.closingTombstone(over: leaf)
     }
 
     /// Somebody edited a document: `tree` is what the peer has now, `base` the revision that was edited.
