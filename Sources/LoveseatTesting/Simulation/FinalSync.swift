@@ -26,7 +26,7 @@ struct FinalSync: HistoryPart {
     private func syncAll(resets: Bool) throws {
         var rounds = 0
         while journal.report.problems.isEmpty {
-            let before = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
+            let before = try held()
             // Not in step: among several hubs a fixed order can repeat itself for ever.
             for edge in mesh.hubs == 0 ? mesh.edges : mesh.edges.shuffled(using: &dice.extras) {
                 var plan = SimulatedConnection.Plan()
@@ -45,12 +45,31 @@ struct FinalSync: HistoryPart {
                 if let connection { check(connection) }
             }
             rounds += 1
-            let after = try peers.map { peer in try peer.collections.indices.map { try peer.state(of: $0) } }
-            if before == after, rounds > 1 { break }
+            if try held() == before, rounds > 1 { break }
             // Contradictions come back a few times before they are given up.
             if rounds > 3 * peers.count + (worlds.contains(.verdicts) ? 50 : 5) {
                 journal.add("no rest after \(rounds) rounds")
                 break
+            }
+        }
+    }
+
+    /// A peer's documents in one collection.
+    private struct Held: Equatable {
+        let states: [String: SimulatedPeer.DocumentState]
+        var leaves: [String: [String]] = [:]
+    }
+
+    /// The documents of all peers. Over another wire, a leaf is shown once its content has come, which may be rounds after its name.
+    private func held() throws -> [[Held]] {
+        try peers.map { peer in
+            try peer.collections.indices.map { collection in
+                var held = Held(states: try peer.state(of: collection))
+                if simulation.wire == nil { return held }
+                for id in held.states.keys {
+                    held.leaves[id] = try peer.leaves(id, in: collection).sorted()
+                }
+                return held
             }
         }
     }
