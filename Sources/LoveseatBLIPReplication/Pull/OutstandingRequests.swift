@@ -1,4 +1,5 @@
 import LoveseatModel
+import LoveseatReplication
 
 /// Revisions that were asked for and have not come, by document.
 ///
@@ -6,6 +7,8 @@ import LoveseatModel
 /// changed by the time it arrives.
 struct OutstandingRequests: Sendable {
     private var counts: DocumentMap<Int> = [:]
+    /// The proposals over a version, whose revisions have not come.
+    private var proposals: DocumentMap<ProposedChange> = [:]
     private(set) var total = 0
     private var refused: [String] = []
 
@@ -17,6 +20,25 @@ struct OutstandingRequests: Sendable {
     mutating func add(_ documentID: String) {
         counts[ExactText(documentID), default: 0] += 1
         total += 1
+    }
+
+    /// Adds a request for a revision that was proposed over a version.
+    mutating func add(_ proposal: ProposedChange) {
+        add(proposal.documentID)
+        // A revision ID is named by peers that were only told of it.
+        guard case .version? = proposal.serverRevision else { return }
+        // Those of revisions that were refused stay. They are forgotten before they become many.
+        if proposals.count > total + ReplicationTuning.refusalsRemembered { proposals = [:] }
+        proposals[ExactText(proposal.documentID)] = proposal
+    }
+
+    /// Removes and returns the version over which a revision was proposed.
+    mutating func takeParent(of revision: RevisionName?, _ documentID: String) -> RevisionName? {
+        if proposals.isEmpty { return nil }
+        guard let proposal = proposals.removeValue(forKey: ExactText(documentID)),
+            let revision, proposal.revision.isEquivalent(to: revision)
+        else { return nil }
+        return proposal.serverRevision
     }
 
     /// Removes one request for a document, because it was answered or will not be; false if there was none.

@@ -138,6 +138,7 @@ extension PullSession {
             )
         }
         var revision = arrival.revision(content.body, from: peer)
+        revision.parent = expectations.agreed.takeParent(of: revision.name, revision.documentID)
         if refusesTold(by: revision) { revision.knowledge?.leaveOutBlobs() }
         // A policy is not asked about deletions in a tree.
         if setup.restrictsAccess { revision.knowledge?.leaveOutBlobs(where: \.isDeleted) }

@@ -170,7 +170,7 @@ extension PullSession {
         let items = zip(proposals, verdicts).map { proposal, verdict -> ProposeChangesMessage.Decision in
             switch verdict {
             case .wanted:
-                expectations.agreed.add(proposal.documentID)
+                expectations.agreed.add(proposal)
                 return .wanted
             case .alreadyHere: return .alreadyThere
             case .conflict(let current): return .conflict(namesRevision ? .has(current) : .unknown)

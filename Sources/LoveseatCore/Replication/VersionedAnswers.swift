@@ -166,8 +166,10 @@ extension RevisionRequest {
         _ ancestors: ArraySlice<RevisionID>,
         in tree: RevisionTree
     ) -> [StateHistory] {
-        ancestors.lazy.filter { tree.vectors[$0] == nil && [$0] != state.revisions.prefix(1) }.prefix(3)
-            .map { StateHistory(state.vector, revisions: [$0]) }
+        let lists = ancestors.lazy.filter { tree.vectors[$0] == nil && [$0] != state.revisions.prefix(1) }
+            .prefix(3).map { [$0] }
+        return ((state.revisions.isEmpty ? [] : [[]]) + lists)
+            .map { StateHistory(state.vector, revisions: $0) }
     }
 
     /// A state without a vector under the version that stands for its ID, with the revisions of the peer behind it; nil if it travels as it is. A peer
@@ -207,6 +209,6 @@ extension IncomingState {
             body: revision.body,
             remote: remote
         )
-        isOutdated = revision.isOutdated
+        (isOutdated, parent) = (revision.isOutdated, revision.parent)
     }
 }

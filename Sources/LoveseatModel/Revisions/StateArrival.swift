@@ -7,6 +7,9 @@ package struct StateArrival: Sendable {
     package var body: JSONText
     /// The number under which marks for the sender are kept; nil on the passive side, which keeps none.
     package var remote: RevisionTree.Remote?
+    /// The version over which its author proposed it: the current one here, as far as the author knew. Couchbase Lite does not show in the history
+    /// that it has decided against that (version-vectors.md, correction 12).
+    package var parent: RevisionName?
     /// Whether a state in conflict with the current one is refused, as on the passive side.
     package var refusesConflicts = false
     /// Whether the app's resolver decides between two states.
@@ -46,10 +49,27 @@ package struct StateArrival: Sendable {
         }
     }
 
+    /// The state with the current revision below it, if it was proposed over that.
+    private func completed(in tree: RevisionTree) -> StateArrival? {
+        guard let parent, let current = tree.current, let known = tree.versions.node(named: parent),
+            tree.versions.isSame(known, current), !tree.versions.covers(state, current),
+            let version = tree.versions.version(of: current.id), let name = state.name,
+            state.vector.current != nil, tree.versions.node(named: name) == nil
+        else { return nil }
+        var arrival = self
+        arrival.parent = nil
+        let own = tree.versions.state(of: current.id).vector
+        let vector = state.vector.including(own.isEmpty ? VersionVector(version) : own)
+        guard vector.current == state.vector.current, vector.includes(version) else { return nil }
+        arrival.state = StateHistory(vector, revisions: state.revisions)
+        return arrival
+    }
+
     private func add(
         to tree: inout RevisionTree,
         _ resolution: inout StateResolution
     ) throws -> RevisionArrival.Outcome {
+        if let arrival = completed(in: tree) { return try arrival.add(to: &tree, &resolution) }
         guard let name = state.name, state.vector.hasValidTimes else {
             throw RevisionTree.InsertRefusal.badHistory
         }

@@ -180,18 +180,28 @@ package struct TreeVersions {
     }
 
     /// Whether two revisions are one state.
-    private func isSame(_ id: RevisionID, _ current: RevisionTree.Node) -> Bool {
+    func isSame(_ id: RevisionID, _ current: RevisionTree.Node) -> Bool {
         id == current.id || tree.original(id) == tree.original(current.id)
             || version(of: id).map { $0 == version(of: current.id) } ?? false
     }
 
-    /// Whether a state wins over a revision where no resolver is asked: the greater version does (version-tree.vectors.md §12.1, R1).
+    /// Whether a state wins over a revision where no resolver is asked: the greater version does (version-vectors.md §12.1, R1).
     private func wins(_ state: StateHistory, over id: RevisionID) -> Bool {
         guard let current = state.vector.current else { return false }
         return version(of: id).map { $0 < current } ?? true
     }
 
-    /// Whether a state is a document that was created by somebody who did not know the deletion here (version-tree.vectors.md §11.5, step 4).
+    /// The revisions behind the vector of a peer that has a state. A peer whose vector has a version that stands for a revision of this line was told of
+    /// that by this version, and has no list.
+    private func list(at id: RevisionID) -> [RevisionID] {
+        let state = state(of: id)
+        let wasTold = state.vector.time(of: .revisionTree).map { time in
+            tree.line(id).contains { $0.encodedVersion?.time == time }
+        }
+        return state.vector.isEmpty || wasTold == true ? [] : state.revisions
+    }
+
+    /// Whether a state is a document that was created by somebody who did not know the deletion here (version-vectors.md §11.5, step 4).
     func isCreatedAnew(_ state: StateHistory, over current: RevisionTree.Node) -> Bool {
         guard current.isDeleted else { return false }
         let own = self.state(of: current.id)
@@ -204,7 +214,7 @@ package struct TreeVersions {
             }
     }
 
-    /// The state of a revision in the form that Couchbase Lite takes for a newer one than its own (version-tree.vectors.md, corrections 10 and 12): the
+    /// The state of a revision in the form that Couchbase Lite takes for a newer one than its own (version-vectors.md, corrections 10 and 12): the
     /// revisions behind a vector begin with that of the peer, if it has one.
     ///
     /// `names`: the names of the states that the peer has, its current one first.
@@ -218,15 +228,10 @@ package struct TreeVersions {
             return StateHistory(state.vector, revisions: Array(state.revisions[...place]))
         }
         if let listed { return StateHistory(state.vector, revisions: [listed]) }
-        guard let name = names.first else { return StateHistory(state.vector) }
+        // A peer that names nothing has no document, and keeps no list, or it has a tombstone.
+        guard let name = names.first else { return StateHistory(state.vector, revisions: list(at: id)) }
         guard let known = node(named: name) else { return state }
-        let theirs = self.state(of: known)
-        // A peer whose vector has a version that stands for a revision of this line was told of it by that version, and has no list.
-        let wasTold = theirs.vector.time(of: .revisionTree).map { time in
-            tree.line(known).contains { $0.encodedVersion?.time == time }
-        }
-        let hasList = !theirs.vector.isEmpty && wasTold != true
-        return StateHistory(state.vector, revisions: hasList ? theirs.revisions : [])
+        return StateHistory(state.vector, revisions: list(at: known))
     }
 }
 

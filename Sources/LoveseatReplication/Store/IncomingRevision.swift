@@ -34,6 +34,8 @@ package struct IncomingRevision: Hashable, Sendable {
     /// See ``SendableRevision/knowledge``.
     package var knowledge: TreeKnowledge?
     package let sender: RevisionTree.PeerKind
+    /// The version that is known to its author as the current one here, of a state that was proposed over it.
+    package var parent: RevisionName?
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
     /// The announcement may have been about an older state, and not about the sender's current one.

@@ -36,6 +36,7 @@ extension VersionTable {
             body: incoming.body,
             sha256: Hashing.sha256
         )
+        arrival.parent = incoming.parent
         (arrival.remote, arrival.refusesConflicts) = (incoming.remote, incoming.remote == nil)
         (arrival.asksResolver, arrival.isOutdated) = (incoming.asksResolver, incoming.isOutdated)
         // The peer was told of this revision when it was asked for the state.

@@ -8,6 +8,8 @@ package struct IncomingState: Sendable {
     package var body: JSONText
     /// The remote whose current state this is; nil on the passive side, which refuses conflicts.
     package var remote: Int?
+    /// See ``IncomingRevision/parent``.
+    package var parent: RevisionName?
     /// Whether the app's resolver decides between two states.
     package var asksResolver = false
     /// See ``IncomingRecord/isOutdated``.

@@ -220,6 +220,28 @@ struct VersionedDatabaseTests {
         #expect(try peer.state() == state(Texts.vectorM6))
     }
 
+    @Test(arguments: [true, false])
+    func `a state that a client made of the current one is taken, though its history does not say so`(
+        _ namesVersion: Bool
+    ) throws {
+        let peer = try Peer(passive: { _ in }) { store, collection in
+            _ = try Peer.save(#"{"n":1}"#, store, collection)
+        }
+        let id = try #require(try peer.record()?.revision)
+        let encoded = try #require(id.encodedVersion)
+        // Couchbase Lite's merge with a revision from before the upgrade names its own one (version-vectors.md, correction 12). A client that names an ID
+        // may not have seen the content.
+        let answer = try peer.receive(
+            Texts.b3,
+            revisions: ["2-bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"],
+            #"{"n":2}"#,
+            over: namesVersion ? encoded.text : id.text
+        )
+        #expect(answer == ("[]", namesVersion ? "taken: " : "HTTP/409"))
+        #expect(try peer.record()?.body.description == (namesVersion ? #"{"n":2}"# : #"{"n":1}"#))
+        if namesVersion { #expect(try peer.state()?.vector.text == "\(Texts.b3); \(encoded)") }
+    }
+
     @Test func `a version by a clock that is far ahead is refused as its document's error`() throws {
         let peer = try Peer(active: { $0.pulls = true })
         let (list, answer) = try peer.receive("18e9f30000000000@\(Texts.a)", "{}")
