@@ -1,5 +1,6 @@
 import LoveseatBLIP
 import LoveseatModel
+import LoveseatReplication
 
 /// The content of a received body (replication.md §9.4, steps 6 to 9).
 struct ReceivedBody: Sendable {
@@ -28,5 +29,13 @@ struct ReceivedBody: Sendable {
         isRemoved = stored.isRemoved
         contradictsTable = !stored.preferred.isEmpty
         leftOut = stored.leftOut
+    }
+}
+
+extension ReceivedBody {
+    /// The report about properties that were left out; nil if none were.
+    func leftOutReport(of documentID: String, _ collection: Int) -> ReplicationReport? {
+        leftOut.isEmpty
+            ? nil : .propertiesLeftOut(collection: collection, documentID: documentID, names: leftOut)
     }
 }

@@ -107,6 +107,13 @@ struct Arrival {
     }
 }
 
+extension IncomingRevision {
+    /// The content beside the revision itself, as a filter sees it.
+    var otherLeaves: [FilterCandidate] {
+        (knowledge?.nodes ?? []).compactMap { FilterCandidate($0, of: documentID) }
+    }
+}
+
 extension TreeKnowledge {
     /// The blobs of the leaves whose content it brings.
     var blobs: [BlobReference] {

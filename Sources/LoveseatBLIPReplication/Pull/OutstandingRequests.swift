@@ -33,7 +33,7 @@ struct OutstandingRequests: Sendable {
     }
 
     /// Removes and returns the version over which a revision was proposed.
-    mutating func takeParent(of revision: RevisionName?, _ documentID: String) -> RevisionName? {
+    mutating func removeParent(of revision: RevisionName?, _ documentID: String) -> RevisionName? {
         if proposals.isEmpty { return nil }
         guard let proposal = proposals.removeValue(forKey: ExactText(documentID)),
             let revision, proposal.revision.isEquivalent(to: revision)

@@ -129,17 +129,14 @@ extension PullSession {
         guard !notes.isRevoked(arrival.header.documentID, isDeleted: arrival.header.isDeleted) else {
             return drop(arrival, &effects)
         }
-        if !content.leftOut.isEmpty {
-            let id = arrival.header.documentID
-            effects.append(
-                .report(
-                    .propertiesLeftOut(collection: setup.collection, documentID: id, names: content.leftOut)
-                )
-            )
+        if let report = content.leftOutReport(of: arrival.header.documentID, setup.collection) {
+            effects.append(.report(report))
         }
         var revision = arrival.revision(content.body, from: peer)
-        revision.parent = expectations.agreed.takeParent(of: revision.name, revision.documentID)
-        if refusesTold(by: revision) { revision.knowledge?.leaveOutBlobs() }
+        revision.parent = expectations.agreed.removeParent(of: revision.name, revision.documentID)
+        // Nothing is stored of other leaves if the app's filter refuses one of them.
+        let isRefused = setup.isFiltered && revision.otherLeaves.contains { replica.refusal(of: $0) != nil }
+        if isRefused { revision.knowledge?.leaveOutBlobs() }
         // A policy is not asked about deletions in a tree.
         if setup.restrictsAccess { revision.knowledge?.leaveOutBlobs(where: \.isDeleted) }
         let told = revision.knowledge?.blobs ?? []
@@ -164,14 +161,6 @@ extension PullSession {
         guard let refusal = replica.refusal(of: candidate) else { return hold(key, &effects) }
         incoming[key]?.held = []
         end(key, refusal, &effects)
-    }
-
-    /// Whether the app's filter refuses content of other leaves, of which nothing is stored then.
-    private func refusesTold(by revision: IncomingRevision) -> Bool {
-        guard setup.isFiltered, let knowledge = revision.knowledge else { return false }
-        return knowledge.nodes.contains { node in
-            FilterCandidate(node, of: revision.documentID).map { replica.refusal(of: $0) != nil } ?? false
-        }
     }
 
     /// Keeps the blobs of a revision from garbage collection until it is stored, and finds out which are missing.

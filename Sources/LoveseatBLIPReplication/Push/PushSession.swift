@@ -21,8 +21,6 @@ struct PushSession {
     var documents: DocumentMap<Outgoing> = [:]
     /// Those to be offered, in order.
     var waiting: [Outgoing] = []
-    /// How many of these, from the first one on, are offered in lists of their own.
-    private var alone = 0
     var lists = OfferedLists()
     /// Those that the peer wants, in order.
     var queue: [Outgoing] = []
@@ -108,9 +106,9 @@ struct PushSession {
 
     /// Offers the waiting documents, in lists as full as possible.
     private mutating func offerWaiting(_ effects: inout SessionEffects) {
-        let list = Array(waiting.prefix(alone > 0 ? 1 : tuning.changesPerMessage))
+        let list = Array(waiting.prefix(lists.alone > 0 ? 1 : tuning.changesPerMessage))
         waiting.removeFirst(list.count)
-        alone = max(0, alone - 1)
+        lists.alone = max(0, lists.alone - 1)
         offer(list, &effects)
     }
 
@@ -186,7 +184,7 @@ struct PushSession {
     /// Says that the backlog is done, when all of it has been answered: peers may handle lists in any order (gateway.md 50).
     private mutating func sayCaughtUp(_ effects: inout SessionEffects) {
         if feed.backlog != .isRead(toItsEnd: true) { return }
-        if !isProposing, !lists.isEmpty || alone > 0 { return }
+        if !isProposing, !lists.isEmpty || lists.alone > 0 { return }
         feed.backlog = .isAnnounced
         if isProposing { return }
         effects.append(.send(announcement([]).message, then: nil))
@@ -268,15 +266,12 @@ struct PushSession {
         _ error: LoveseatError,
         _ effects: inout SessionEffects
     ) {
-        if list.count == 1 {
-            for document in list {
-                report(document.change, error, &effects)
-                finish(document, synced: nil, &effects)
-            }
-        } else {
+        guard list.count == 1, let document = list.first else {
             waiting.insert(contentsOf: list, at: 0)
-            alone += list.count
+            return lists.alone += list.count
         }
+        report(document.change, error, &effects)
+        finish(document, synced: nil, &effects)
     }
 
     private mutating func proposalAnswered(

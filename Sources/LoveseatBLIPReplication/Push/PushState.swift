@@ -68,6 +68,8 @@ struct PushFeed {
 /// The lists that are not answered.
 struct OfferedLists {
     private(set) var documents: [Int: [Outgoing]] = [:]
+    /// How many of the documents to be offered, from the first one on, get lists of their own.
+    var alone = 0
     private var last = 0
 
     var count: Int { documents.count }

@@ -34,7 +34,7 @@ final class LiteLink: @unchecked Sendable {
         var resolverFailures = 0.0
     }
 
-    /// What each side's app decides about conflicts.
+    /// The decisions of each side's app about conflicts.
     struct Resolvers {
         var own: (ConflictCase) throws -> Resolution = DefaultConflictResolver.resolve
         var lite: (LiteConflict) -> LiteResolution = { $0.defaultResolution }

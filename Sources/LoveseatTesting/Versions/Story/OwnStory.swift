@@ -55,7 +55,7 @@ package final class OwnStory: @unchecked Sendable {
 
     /// How a story ended.
     package struct Outcome: Sendable {
-        /// What differs from the recorded end, in words.
+        /// The differences from the recorded end, in words.
         package let differences: [String]
         /// The documents that are different at the two peers of the last connection, if it goes both ways.
         package let disagreements: [String]
@@ -212,6 +212,7 @@ package final class OwnStory: @unchecked Sendable {
     // MARK: The end
 
     private func compareLastPeers(_ ids: Set<String>) {
+        // Stories without a connection have no peers to compare.
         guard let last = replay.steps.last(where: { $0["connection"] != nil }),
             last["options"]?.array?.contains("--both") == true,
             let active = last["active"]?.string, let passive = last["passive"]?.string
@@ -230,7 +231,7 @@ package final class OwnStory: @unchecked Sendable {
         for (peer, state) in last.sorted(by: { $0.key < $1.key }) {
             for item in state {
                 let id = item["id"]?.string ?? ""
-                // What the active peer made while it was connected is not told by the steps.
+                // The steps do not show edits of the active peer while it was connected.
                 if id.hasPrefix("churn") { continue }
                 let collection = item["collection"]?.string ?? "_default"
                 let recorded = item["deleted"]?.bool == true ? nil : item["body"]
