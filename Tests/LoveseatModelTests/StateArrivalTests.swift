@@ -216,7 +216,8 @@ import Testing
         let id = try #require(tree.current?.id)
         let full = try States.state("T2@b; T1@a", "3-cc 2-bb")
         #expect(tree.versions.state(of: id) == full)
-        #expect(try tree.versions.state(of: id, toPeerWith: []) == States.state("T2@b; T1@a"))
+        // A peer that has nothing drops it, and a tombstone, which is not named, may have it.
+        #expect(tree.versions.state(of: id, toPeerWith: []) == full)
         #expect(
             try tree.versions.state(of: id, toPeerWith: [States.name("2-bb")])
                 == States.state("T2@b; T1@a", "2-bb")
