@@ -27,7 +27,7 @@ package struct LitePlan {
     /// Whether the own checkpoint is ignored.
     package var resetsCheckpoint = false
     /// Whether a document is pushed, by its ID.
-    package var pushFilter: (String) -> Bool = { _ in true }
+    package var pushFilter: @Sendable (String) -> Bool = { _ in true }
     /// Resolves conflicts.
     package var resolver: (LiteConflict) -> LiteResolution = { $0.defaultResolution }
 

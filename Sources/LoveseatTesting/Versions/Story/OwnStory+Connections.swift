@@ -50,17 +50,11 @@ extension OwnStory {
         plan.documentIDs = recorded.bindings.first?.documentIDs
         plan.link.latency = 1...1
         plan.workDelay = 0...1
-        let options = step["options"]?.array?.compactMap(\.string) ?? []
-        func value(_ option: String) -> String? {
-            options.firstIndex(of: option).flatMap {
-                options.indices.contains($0 + 1) ? options[$0 + 1] : nil
-            }
-        }
-        if let prefix = value("--push-filter") { plan.pushFilter = { $0.hasPrefix(prefix) } }
+        plan.pushFilter = recorded.pushFilter
         plan.resolvers.lite = recorded.resolver
-        if let name = value("--resolver") {
+        if step["options"]?.array?.contains("--resolver") == true {
             plan.resolvers.isCustom = true
-            plan.resolvers.own = Self.resolver(name)
+            plan.resolvers.own = { Resolution(recorded.resolver(LiteConflict($0))) }
         }
         plan.address = replay.address(inConnection: number)
         createCollections(lite.database, number, recorded)
@@ -126,25 +120,31 @@ extension OwnStory {
             link.scheduleWork()
         } catch { problems.append("the act \(act) fails: \(error)") }
     }
+}
 
-    /// The resolvers of the recordings, as an app here would write them.
-    private static func resolver(_ name: String) -> (ConflictCase) throws -> Resolution {
-        switch name {
-        case "local": { _ in .local }
-        case "remote": { _ in .remote }
-        case "delete": { _ in .deleted }
-        case "merge":
-            { conflict in
-                var body = JSONElement(conflict.remote.body).value.object ?? [:]
-                for (key, value) in JSONElement(conflict.local.body).value.object ?? [:] { body[key] = value }
-                body["merged"] = true
-                return .merged(JSONText(canonical: .object(body)))
-            }
-        default:
-            { _ in
-                let text = name.split(separator: ":", maxSplits: 1).last.map(String.init)
-                return .merged(JSONText(canonical: .object(LiteReplay.object(text))))
-            }
+extension LiteConflict {
+    fileprivate init(_ conflict: ConflictCase) {
+        func revision(_ side: ConflictCase.Side) -> LiteRevision {
+            let body = JSONElement(side.body).value.object
+            return LiteRevision(.legacy(side.revision), isDeleted: side.isDeleted, body: body)
         }
+        self.init(
+            id: conflict.documentID,
+            local: revision(conflict.local),
+            remote: revision(conflict.remote)
+        )
+    }
+}
+
+extension Resolution {
+    /// The decision of a recorded resolver.
+    fileprivate init(_ resolution: LiteResolution) {
+        self =
+            switch resolution {
+            case .local: .local
+            case .remote: .remote
+            case .merged(let body): .merged(JSONText(canonical: .object(body)))
+            case .deleted: .deleted
+            }
     }
 }
