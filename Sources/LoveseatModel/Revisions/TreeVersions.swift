@@ -193,8 +193,7 @@ package struct TreeVersions {
 
     /// The revisions behind the vector of a peer that has a state. A peer whose vector has a version that stands for a revision of this line was told of
     /// that by this version, and has no list.
-    private func list(at id: RevisionID) -> [RevisionID] {
-        let state = state(of: id)
+    private func list(behind state: StateHistory, of id: RevisionID) -> [RevisionID] {
         let wasTold = state.vector.time(of: .revisionTree).map { time in
             tree.line(id).contains { $0.encodedVersion?.time == time }
         }
@@ -229,9 +228,11 @@ package struct TreeVersions {
         }
         if let listed { return StateHistory(state.vector, revisions: [listed]) }
         // A peer that names nothing has no document, and keeps no list, or it has a tombstone.
-        guard let name = names.first else { return StateHistory(state.vector, revisions: list(at: id)) }
+        guard let name = names.first else {
+            return StateHistory(state.vector, revisions: list(behind: state, of: id))
+        }
         guard let known = node(named: name) else { return state }
-        return StateHistory(state.vector, revisions: list(at: known))
+        return StateHistory(state.vector, revisions: list(behind: self.state(of: known), of: known))
     }
 }
 
