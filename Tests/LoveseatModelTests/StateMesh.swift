@@ -210,7 +210,13 @@ struct StateMesh {
 
     private mutating func with(_ index: Int, _ body: (inout StateResolution) throws -> Void) throws {
         guard let author = peers[index].author else { return }
-        var resolution = StateResolution(author: author, wall: wall(index), policy: policy) { draft in
+        var resolution = StateResolution(
+            author: author,
+            wall: wall(index),
+            policy: policy,
+            documentID: "doc",
+            sha1: { Array(StateTrees.sha256($0).prefix(20)) }
+        ) { draft in
             Self.name((draft.parent, draft.isDeleted, draft.body, draft.givenUp))
         }
         try body(&resolution)

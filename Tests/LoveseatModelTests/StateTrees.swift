@@ -19,7 +19,13 @@ enum States {
     }
 
     static func resolution(_ author: VersionAuthor, wall: UInt64) -> StateResolution {
-        StateResolution(author: author, wall: wall, policy: .standard) { draft in
+        StateResolution(
+            author: author,
+            wall: wall,
+            policy: .standard,
+            documentID: "doc",
+            sha1: { Array(sha256($0).prefix(20)) }
+        ) { draft in
             let edit = RevisionID(
                 generation: draft.parent.generation + 1,
                 digest: sha256(Array("\(draft.parent) \(draft.isDeleted) ".utf8) + draft.body.bytes).prefix(

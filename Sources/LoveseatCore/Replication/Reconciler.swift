@@ -85,18 +85,16 @@ struct Reconciler {
         -> Reconciliation?
     {
         let id = change.documentID
-        let isKnown = theirs.name.flatMap(tree.versions.node) != nil
-        if isKnown { try note(theirs, of: id) }
-        let now = isKnown ? try transaction.record(id, in: collection)?.tree() : tree
+        let isHere = theirs.name.map { name in
+            tree.versions.node(named: name) != nil || tree.versions.includes(name, in: change.revision)
+        }
+        if isHere == true { try note(theirs, of: id) }
+        let now = isHere == true ? try transaction.record(id, in: collection)?.tree() : tree
         guard let now, let current = now.current, current.id == change.revision else { return .isObsolete }
-        switch now.versions.state(of: current.id).relation(to: theirs) {
-        case .same:
-            if !isKnown { try note(theirs, of: id) }
-            return .agrees
-        case .newer:
-            if !isKnown { try note(theirs, of: id) }
-            return .offer(over: theirs.name)
-        case .older, .conflict: return nil
+        switch now.versions.relation(ofReceived: theirs) {
+        case .same: return .agrees
+        case .older: return .offer(over: theirs.name)
+        case .newer, .conflict: return nil
         }
     }
 

@@ -25,8 +25,11 @@ struct VersionedAnswers {
             let relation = tree.versions.relation(ofAnnounced: change.state)
             switch relation {
             case .same, .older:
-                // A removal says nothing about the peer's state.
-                if let remote, !change.isRemoval, !tree.versions.isNoted(change, by: remote) {
+                // A removal says nothing about the peer's state, and a passive side keeps no marks.
+                let isUnmarked = remote.map { !tree.versions.isNoted(change, by: $0) } ?? false
+                if !change.isRemoval,
+                    isUnmarked || !change.mayBeOld && tree.versions.losesTo(change.state)
+                {
                     var announcement = StateAnnouncement(change.state, remote: remote)
                     announcement.isOutdated = change.mayBeOld
                     known.append((change, announcement))
@@ -37,7 +40,7 @@ struct VersionedAnswers {
                 return .wanted(ancestors: tree.versions.names(of: record.revision, and: remote))
             }
         }
-        // A passive side keeps no marks, and often there is nothing new to note.
+        // Often there is nothing new to note.
         if known.isEmpty { return verdicts }
         try replica.marking { transaction in
             for (change, announcement) in known {
@@ -51,7 +54,8 @@ struct VersionedAnswers {
         return verdicts
     }
 
-    /// Records what proposals say of states that are here. The peer may have decided for one of them, whose vector then has grown.
+    /// Records what proposals say of states that are here. The peer may have decided for one of them, whose vector then has grown,
+    /// and has to be told of a newer one than that.
     func noteKnown(
         _ proposals: [ProposedChange],
         _ verdicts: [ProposalVerdict],
@@ -63,6 +67,7 @@ struct VersionedAnswers {
             let (proposal, verdict) = entry
             guard verdict == .alreadyHere, let record, let vector = proposal.vector else { return nil }
             let tree = try record.tree()
+            if tree.versions.losesTo(proposal.state) { return proposal }
             let known = tree.versions.node(named: proposal.revision).flatMap { tree.vectors[$0] }
             return known.map { $0.united(with: vector) == $0 } ?? true ? nil : proposal
         }

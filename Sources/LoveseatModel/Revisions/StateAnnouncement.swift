@@ -14,7 +14,8 @@ package struct StateAnnouncement: Sendable {
     /// Records what the announcement says.
     ///
     /// The vector of a known revision grows by what was announced. If the current revision does not include the announced one, peers with versions
-    /// would refuse it, because only this tree says that it has won. So its vector is made to include it, or the greater version wins.
+    /// would refuse it, because only this tree says that it has won. So its vector is made to include it, or the greater version wins. A peer whose
+    /// state includes the current one in turn would refuse that too, and gets a new version.
     ///
     /// - Throws: Errors of `resolution`; the tree is then as before.
     package func record(in tree: inout RevisionTree, by resolution: inout StateResolution) throws {
@@ -32,7 +33,21 @@ package struct StateAnnouncement: Sendable {
     func note(in tree: inout RevisionTree, by resolution: inout StateResolution) throws {
         // An empty state says nothing.
         guard let name = state.name else { return }
-        guard let known = tree.versions.node(named: name) else { return noteOlder(name, in: &tree) }
+        if let known = tree.versions.node(named: name) {
+            try note(name, known, in: &tree, by: &resolution)
+        } else {
+            noteOlder(name, in: &tree)
+        }
+        try resolution.outdoKnown(in: &tree)
+        if !isOutdated, tree.versions.losesTo(state) { try resolution.outdo(state.vector, in: &tree) }
+    }
+
+    private func note(
+        _ name: RevisionName,
+        _ known: RevisionID,
+        in tree: inout RevisionTree,
+        by resolution: inout StateResolution
+    ) throws {
         // A vector of nothing but the version that stands for the revision says nothing.
         if state.vector.hasValidTimes, state.vector.versions != known.encodedVersion.map({ [$0] }) {
             tree.addVector(state.vector, of: known)

@@ -79,7 +79,8 @@ package struct StateArrival: Sendable {
         }
         var announcement = StateAnnouncement(state, remote: remote)
         announcement.isOutdated = isOutdated
-        if let known = tree.versions.node(named: name) {
+        let isReversal = tree.versions.reverses(state, on: parent)
+        if !isReversal, let known = tree.versions.node(named: name) {
             let awaitsBody = tree.rule.awaitsBody(of: known)
             if awaitsBody {
                 tree.nodes[known]?.body = body
@@ -89,7 +90,7 @@ package struct StateArrival: Sendable {
             return awaitsBody ? .inserted : .alreadyPresent
         }
         let current = tree.current
-        let relation = tree.versions.relation(ofReceived: state)
+        let relation = isReversal ? .newer : tree.versions.relation(ofReceived: state)
         if relation == .older {
             try announcement.note(in: &tree, by: &resolution)
             return .alreadyPresent
@@ -102,6 +103,7 @@ package struct StateArrival: Sendable {
         guard let current, !isNewer else {
             closeCovered(besides: id, in: &tree)
             if let current { close(current.id, besides: id, in: &tree) }
+            try resolution.outdoKnown(in: &tree)
             return .inserted
         }
         return try decide(current, id, &tree, &resolution)
@@ -230,6 +232,7 @@ package struct StateArrival: Sendable {
             let isRemote = StateResolution.isGreater(id, than: current.id, in: tree)
             try resolution.decide(between: current.id, and: id, isRemote ? .remote : .local, in: &tree)
             if isRemote { closeCovered(besides: id, in: &tree) }
+            try resolution.outdoKnown(in: &tree)
             return .inserted
         }
         if refusesConflicts { throw RevisionTree.InsertRefusal.conflict }
@@ -238,6 +241,7 @@ package struct StateArrival: Sendable {
             return .pending
         }
         try resolution.decide(between: current.id, and: id, .byRule, in: &tree)
+        try resolution.outdoKnown(in: &tree)
         return .inserted
     }
 }

@@ -8,19 +8,25 @@ package struct StateResolution {
     package private(set) var author: VersionAuthor
     private let wall: UInt64
     let policy: TreePolicy
+    private let documentID: String
+    private let sha1: ([UInt8]) -> [UInt8]
     /// Names a new revision.
     private let make: (RevisionDraft) throws -> RevisionTree.Node
 
     /// Creates a resolution by an author.
     ///
-    /// `wall`: the system's clock, in nanoseconds since 1970. `make`: names a new revision, as for ``VerdictWriter``.
+    /// `wall`: the system's clock, in nanoseconds since 1970. `sha1`: the digest for names of copies. `make`: names a new revision, as for
+    /// ``VerdictWriter``.
     package init(
         author: VersionAuthor,
         wall: UInt64,
         policy: TreePolicy,
+        documentID: String,
+        sha1: @escaping ([UInt8]) -> [UInt8],
         make: @escaping (RevisionDraft) throws -> RevisionTree.Node
     ) {
         (self.author, self.wall, self.policy, self.make) = (author, wall, policy, make)
+        (self.documentID, self.sha1) = (documentID, sha1)
     }
 
     /// Settles the conflict between the current revision and a pending one.
@@ -65,6 +71,34 @@ package struct StateResolution {
             guard let node = tree.nodes[winner], let body = node.body else { return }
             try add(body, node.isDeleted, vector, between: local, and: remote, in: &tree)
         }
+    }
+
+    /// Makes the current revision newer than the states that have lost to it here and include it in turn. Does not prune.
+    package mutating func outdoKnown(in tree: inout RevisionTree) throws {
+        let over = tree.versions.vectorsOverCurrent
+        if let first = over.first {
+            try outdo(over.dropFirst().reduce(first) { $0.including($1) }, in: &tree)
+        }
+    }
+
+    /// Makes the current revision newer than a state that has lost to it here, for a peer that compares vectors only: its vector grows, or if the state
+    /// includes the current one in turn, a copy of that on top of itself gets a new version. Does not prune.
+    ///
+    /// A copy is no edit: a revision that somebody else made of its original replaces both.
+    mutating func outdo(_ loser: VersionVector, in tree: inout RevisionTree) throws {
+        guard let current = tree.current, current.body != nil, current.id.generation < .max, loser.hasValidTimes
+        else { return }
+        let own = tree.versions.announcedState(of: current.id).vector
+        if let name = own.current, !loser.covers(name) {
+            return tree.addVector(try own.winning(over: loser), of: current.id)
+        }
+        let name = CopyName(original: tree.original(current.id), origin: tree.origin(of: current.id))
+        let id = name.id(over: current.id, of: documentID, sha1: sha1)
+        let vector = try author.edit(own.united(with: loser), wall: wall)
+        let flags = current.flags.intersection([.deleted, .hasBlobs])
+        tree.nodes[id] = RevisionTree.Node(id: id, parent: current.id, flags: flags, body: current.body)
+        tree.addCopies([id])
+        tree.addVector(vector, of: id)
     }
 
     /// Adds a new revision on top of the peer's, which is what the peer accepts it on.

@@ -131,6 +131,7 @@ package struct TreeVersions {
     ///
     /// `parent`: the state on which the peer made it, or of which it knows that it is the current one here.
     package func relation(ofProposed state: StateHistory, on parent: RevisionName?) -> StateRelation {
+        if reverses(state, on: parent) { return .newer }
         let relation = relation(ofReceived: state)
         guard relation == .conflict, let current = tree.current else { return relation }
         if let parent, let known = node(named: parent), isSame(known, current) { return .newer }
@@ -138,8 +139,16 @@ package struct TreeVersions {
         return parent == nil && isCreatedAnew(state, over: current) ? .newer : .conflict
     }
 
+    /// Whether a peer that knows the current revision has decided for a state that had lost here: both include each other, and the peer has seen both.
+    func reverses(_ state: StateHistory, on parent: RevisionName?) -> Bool {
+        guard let parent, let name = state.name, let current = tree.current, let known = node(named: name),
+            let decided = node(named: parent), isSame(decided, current), !isSame(known, current)
+        else { return false }
+        return covers(StateHistory(state.vector, revisions: []), current)
+    }
+
     /// The relation of a state with its whole history to what is known here.
-    func relation(ofReceived state: StateHistory) -> StateRelation {
+    package func relation(ofReceived state: StateHistory) -> StateRelation {
         guard let name = state.name else { return .older }
         guard let current = tree.current else { return .newer }
         if let known = node(named: name) {
@@ -177,6 +186,33 @@ package struct TreeVersions {
             return line.contains { $0 == revision || tree.nodes[$0]?.hasForgotten(revision) == true }
                 || revision.encodedVersion.map(state.vector.includes) ?? false
         }
+    }
+
+    /// Whether a peer with a state that is part of what is here would not take the current revision for newer, because it compares vectors only:
+    /// then this tree alone knows which of the two has won. Of versions that stand for revisions, Couchbase Lite takes the greater one for newer.
+    package func losesTo(_ state: StateHistory) -> Bool {
+        guard let name = state.name, !state.vector.isEmpty, let current = tree.current, tree.pending.isEmpty
+        else { return false }
+        if let known = node(named: name) {
+            if isSame(known, current) || tree.rule.awaitsBody(of: known) { return false }
+        } else if !includes(name, in: current.id) {
+            return false
+        }
+        switch announcedState(of: current.id).vector.relation(to: state.vector) {
+        case .same, .newer: return false
+        case .older, .conflict: return true
+        }
+    }
+
+    /// The vectors of states that have lost here and include the current one by their versions. A peer that has one of them takes it for newer.
+    package var vectorsOverCurrent: [VersionVector] {
+        guard !tree.vectors.isEmpty, tree.pending.isEmpty, let current = tree.current,
+            let version = announcedState(of: current.id).vector.current
+        else { return [] }
+        let over = tree.vectors.filter { $0.value.current != version && $0.value.covers(version) }
+        if over.isEmpty { return [] }
+        let line = Set(tree.line(current.id))
+        return over.filter { !line.contains($0.key) && !isSame($0.key, current) }.map(\.value)
     }
 
     /// Whether two revisions are one state.

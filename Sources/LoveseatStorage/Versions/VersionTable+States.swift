@@ -41,7 +41,7 @@ extension VersionTable {
         (arrival.asksResolver, arrival.isOutdated) = (incoming.asksResolver, incoming.isOutdated)
         // The peer was told of this revision when it was asked for the state.
         arrival.knownRevision = incoming.remote.flatMap { tree.remotes[$0] } ?? tree.current?.id
-        let outcome = try withResolution { try arrival.insert(into: &tree, by: &$0) }
+        let outcome = try withResolution(of: id) { try arrival.insert(into: &tree, by: &$0) }
         try transaction.documentTable.replace(
             before,
             with: &tree,
@@ -67,8 +67,18 @@ extension VersionTable {
             of: id,
             from: Self.name(announced.remote)
         )
-        try withResolution { try announced.record(in: &tree, by: &$0) }
+        try withResolution(of: id) { try announced.record(in: &tree, by: &$0) }
         try transaction.documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
+    }
+
+    /// Makes the current revision newer than the states that have lost to it here and include it in turn, for peers with versions.
+    func outdoKnown(in tree: inout RevisionTree, of id: String) throws {
+        // Only a database that makes versions has met such a peer.
+        if catalog.versions == nil || tree.versions.vectorsOverCurrent.isEmpty { return }
+        try withResolution(of: id) { resolution in
+            try resolution.outdoKnown(in: &tree)
+            transaction.treePolicy.prune(&tree)
+        }
     }
 
     /// Settles the conflict between the current revision and a pending one.
@@ -76,22 +86,25 @@ extension VersionTable {
         _ pending: RevisionID,
         _ verdict: ConflictVerdict,
         from peer: RevisionTree.PeerKind,
+        of id: String,
         in tree: inout RevisionTree
     ) throws {
         if peer == .versions {
-            try withResolution { try $0.resolve(pending, verdict, in: &tree) }
+            try withResolution(of: id) { try $0.resolve(pending, verdict, in: &tree) }
         } else {
             try deciding(in: &tree) { try $0.resolve(pending, verdict, from: peer, in: &$1) }
         }
     }
 
     /// Calls a closure with the means to settle conflicts with states of peers with versions.
-    private func withResolution<T>(_ body: (inout StateResolution) throws -> T) throws -> T {
+    private func withResolution<T>(of id: String, _ body: (inout StateResolution) throws -> T) throws -> T {
         let result = try withAuthor { author, wall in
             var resolution = StateResolution(
                 author: author,
                 wall: wall,
                 policy: transaction.treePolicy,
+                documentID: id,
+                sha1: Hashing.sha1,
                 make: makeNode
             )
             defer { author = resolution.author }

@@ -58,6 +58,7 @@ extension StoreWriteTransaction {
         (arrival.isOutdated, arrival.mayBeOld) = (incoming.isOutdated, incoming.mayBeOld)
         arrival.isCopy = { CopyName.isCopy($0, over: $1, of: incoming.documentID, sha1: Hashing.sha1) }
         let outcome = try arrival.insert(into: &tree, by: treePolicy)
+        try versionTable.outdoKnown(in: &tree, of: incoming.documentID)
         let current = tree.current
         let isAgreed = current?.id == incoming.history.first && tree.agrees(with: incoming.knowledge)
         let disagrees = !isAgreed && incoming.sender == .loveseat && !incoming.isOutdated
@@ -99,13 +100,15 @@ extension StoreWriteTransaction {
         let before = tree
         try versionTable.accept(knowledge.vectors, over: before, of: id, from: remote)
         let isMended = try tree.compare(knowledge.nodes)
-        let agrees = try tree.merge(
+        let isAgreed = try tree.merge(
             knowledge,
             current: current,
             remote: remote,
             pulls: pulls,
             by: treePolicy
         )
+        let merged = tree.current?.id
+        try versionTable.outdoKnown(in: &tree, of: id)
         try documentTable.replace(
             before,
             with: &tree,
@@ -114,7 +117,7 @@ extension StoreWriteTransaction {
             in: collection,
             isMended: isMended
         )
-        return agrees
+        return isAgreed && tree.current?.id == merged
     }
 
     /// Records the current revision of a remote. Changes no sequence and reports no commit, unless the remote contradicts the current

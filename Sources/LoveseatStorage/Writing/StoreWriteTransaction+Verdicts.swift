@@ -16,7 +16,7 @@ extension StoreWriteTransaction {
         guard let record = try record(id, in: collection), record.revision == local else { return nil }
         var tree = try record.tree()
         guard tree.pending.contains(where: { $0.id == remote }) else { return nil }
-        try versionTable.resolve(remote, verdict, from: peer, in: &tree)
+        try versionTable.resolve(remote, verdict, from: peer, of: id, in: &tree)
         try documentTable.store(tree, over: record, in: collection)
         return tree.current?.id
     }
