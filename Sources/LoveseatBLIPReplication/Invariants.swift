@@ -50,7 +50,7 @@ extension PullSession {
         lists.checkInvariants()
         invariant(
             insertQueue.bytes
-                == insertQueue.keys.reduce(0) { $0 + (incoming[$1]?.revision.body.bytes.count ?? 0) },
+                == insertQueue.keys.reduce(0) { $0 + (incoming[$1]?.revision.contentBytes ?? 0) },
             "\(insertQueue.bytes) bytes are counted of \(insertQueue.keys.count) revisions to be stored"
         )
         incoming.checkInvariants(ready: insertQueue.keys, setup.tuning)

@@ -99,6 +99,8 @@ package struct ReplicationTuning: Hashable, Sendable {
     package var requestsHeld = 20_000
     /// Bytes of bodies of waiting requests that are kept in memory; others go to the disk.
     package var heldBytes = 4 << 20
+    /// Bytes of other leaves' content in one message, of a document whose branches are kept. The rest follows in further messages.
+    package var keptTreeBodies = 4 << 20
 
     package init() {}
 }
@@ -143,8 +145,10 @@ extension ReplicationTuning {
     /// The bytes of other candidates' bodies beyond which these are left out of a tree, as are those with blobs. A peer that lacks a body
     /// asks for it when it matters.
     static let treeBodies = 64 << 10
-    /// The same for documents whose branches are kept, since no peer asks for the bodies of those.
-    static let keptTreeBodies = 4 << 20
+    /// Bytes of content beyond which no other leaf's is added to a message. A peer takes messages of up to 24 MB.
+    static let fullMessage = 20 << 20
+    /// Leaves of a document whose content is asked for at once.
+    static let leavesAsked = 100
     /// How many revisions an answer to `changes` names if one of them is a version. Gateways refuse more (version-vectors.md §15).
     static let versionsNamed = 2
     /// The maximum number of versions in a vector that a list of changes contains. Of longer vectors it names the current version only.

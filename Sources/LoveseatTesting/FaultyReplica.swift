@@ -205,6 +205,7 @@ final class FaultyReplica: ReplicaLayer {
             sender: revision.sender
         )
         (changed.origin, changed.knowledge) = (revision.origin, revision.knowledge)
+        (changed.restOf, changed.isIncomplete) = (revision.restOf, revision.isIncomplete)
         return changed
     }
 

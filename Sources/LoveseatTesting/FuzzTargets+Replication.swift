@@ -34,7 +34,8 @@ extension FuzzTargets {
             examine(stored)
         }
         // Most bytes are not a peer's tree.
-        guard let (knowledge, current) = try? TreeMessage.parse(bytes) else { return }
+        guard let received = try? TreeMessage.parse(bytes) else { return }
+        let (knowledge, current) = (received.knowledge, received.current)
         let node = RevisionTree.Node(
             id: RevisionID(generation: 1, digest: [0xAA]),
             parent: nil,

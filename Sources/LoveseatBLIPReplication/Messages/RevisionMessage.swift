@@ -69,11 +69,17 @@ package struct RevisionMessage: Sendable {
         guard !hasInvalidReplaced else { throw ReplyError("HTTP", 400, "received invalid replacedRev") }
     }
 
+    /// Whether the revision is a leaf of a document that was sent before, with content that did not fit (docs/extensions.md, "Trees").
+    var isRest: Bool { properties[LeafRequest.rest] != nil }
+
     /// The body, without the tree that the message may bring at its end (docs/extensions.md).
-    func parts(from peer: RevisionTree.PeerKind) throws(ReplyError) -> (
-        body: [UInt8], knowledge: TreeKnowledge?
-    ) {
-        guard let text = properties[TreeMessage.property] else { return (body, nil) }
+    func parts(from peer: RevisionTree.PeerKind) throws(ReplyError) -> (body: [UInt8], tree: ReceivedTree?) {
+        guard let text = properties[TreeMessage.property] else {
+            guard !isRest else {
+                throw ReplyError("HTTP", 400, "invalid tree: the rest of a document has none")
+            }
+            return (body, nil)
+        }
         guard peer == .loveseat, let count = Int(text), count > 0, count <= body.count else {
             throw ReplyError(
                 "HTTP",
@@ -81,25 +87,25 @@ package struct RevisionMessage: Sendable {
                 "invalid tree: nobody announced it, or it is longer than the body"
             )
         }
-        return (Array(body.dropLast(count)), try TreeMessage.parse(body.suffix(count)).knowledge)
+        return (Array(body.dropLast(count)), try TreeMessage.parse(body.suffix(count)))
     }
 
     // MARK: Sent
 
-    /// `addsAttachments`: for a peer that does not look for blobs in bodies. `sendsTreeBlobs`: to one that asks for those of a tree.
+    /// `addsAttachments`: for a peer that does not look for blobs in bodies.
     init(
-        _ content: SendableRevision,
+        _ portion: DocumentPortion,
         of change: LocalChange,
         collection: Int?,
         isProposal: Bool,
-        addsAttachments: Bool,
-        sendsTreeBlobs: Bool
+        addsAttachments: Bool
     ) {
+        let content = portion.content
         var properties = Message(.revision, collection: collection).properties
         properties.reserveCapacity(10)
         properties["id"] = change.documentID
         properties["rev"] = content.name.text
-        isReplacement = content.revision != change.revision && !isProposal
+        isReplacement = content.revision != change.revision && !isProposal && !portion.isRest
         if isReplacement { properties["replacedRev"] = AnnouncedChange(change).revisionText }
         sequence = RemoteSequence(change.sequence)
         properties["sequence"] = sequence?.text
@@ -121,15 +127,11 @@ package struct RevisionMessage: Sendable {
             properties["deltaSrc"] = deltaSource?.text
             body = delta
         }
-        if let knowledge = content.knowledge {
-            let tree = TreeMessage.body(
-                knowledge,
-                current: content.revision,
-                withBlobs: sendsTreeBlobs && knowledge.keepsBranches
-            )
+        if let tree = portion.tree {
             properties[TreeMessage.property] = String(tree.count)
             body += tree
         }
+        if portion.isRest { properties[LeafRequest.rest] = "true" }
         documentID = change.documentID
         isDeleted = content.isDeleted
         received = nil
@@ -174,6 +176,8 @@ package struct RevisionMessage: Sendable {
         case taken(isNew: Bool)
         /// It knows a reason why another one is current (docs/extensions.md).
         case outranked(tree: [UInt8])
+
+        var isNew: Bool { if case .taken(isNew: false) = self { false } else { true } }
 
         init(_ message: Message) {
             self =

@@ -11,17 +11,20 @@ package enum TreeMessage {
     /// Of `rev`: how many bytes at the end of the body are the tree. Of its answer: that the body is a tree.
     static let property = "loveseat_tree"
 
-    /// `current`: the revision whose body travels by itself, or not at all. `withBlobs`: whether bodies that refer to blobs do.
+    /// `current`: the revision whose body travels by itself, or not at all.
     package static func body(
         _ knowledge: TreeKnowledge,
         current: RevisionID,
-        withCurrent: Bool = false,
-        withBlobs: Bool = false
+        withCurrent: Bool = false
     ) -> [UInt8] {
-        let bodies = bodies(of: knowledge, current, withCurrent: withCurrent, withBlobs: withBlobs)
+        let bodies = TreeBodies(of: knowledge, current: current, withCurrent: withCurrent)
+        return body(knowledge, current: current, bodies)
+    }
+
+    static func body(_ knowledge: TreeKnowledge, current: RevisionID, _ bodies: TreeBodies) -> [UInt8] {
         var writer = Writer()
         writer.bytes.reserveCapacity(
-            100 * knowledge.nodes.count + bodies.reduce(200) { $0 + $1.1.bytes.count + 60 }
+            100 * knowledge.nodes.count + bodies.brought.reduce(200) { $0 + $1.body.bytes.count + 60 }
         )
         // Each member but the last one is followed by a comma.
         writer.write("{")
@@ -37,6 +40,7 @@ package enum TreeMessage {
         writer.write(current)
         let deleted = knowledge.nodes.lazy.filter { $0.isDeleted }.map { $0.id }.sorted(by: >)
         if !deleted.isEmpty { writer.write(#","deleted":"#, deleted) { $0.write($1) } }
+        if !bodies.left.isEmpty { writer.write(#","left":"#, bodies.left) { $0.write($1) } }
         writer.write(#","lines":"#, lines(of: knowledge)) { $0.write("", $1) { $0.write($1) } }
         if !knowledge.vectors.isEmpty {
             writer.write(#","vectors":{"#)
@@ -47,9 +51,9 @@ package enum TreeMessage {
             }
             writer.write("}")
         }
-        if !bodies.isEmpty {
+        if !bodies.brought.isEmpty {
             writer.write(#","bodies":{"#)
-            for (index, (id, body)) in bodies.enumerated() {
+            for (index, (id, body)) in bodies.brought.enumerated() {
                 if index > 0 { writer.write(",") }
                 writer.write(id)
                 writer.write(":")
@@ -92,30 +96,6 @@ package enum TreeMessage {
         return body(told, current: current, withCurrent: true)
     }
 
-    /// The bodies that fit, that of the current revision first.
-    private static func bodies(
-        of knowledge: TreeKnowledge,
-        _ current: RevisionID,
-        withCurrent: Bool,
-        withBlobs: Bool
-    ) -> [(RevisionID, JSONText)] {
-        var room = withBlobs ? ReplicationTuning.keptTreeBodies : ReplicationTuning.treeBodies
-        let nodes = knowledge.nodes
-        let order = nodes.indices.sorted { one, other in
-            (nodes[one].id == current) != (nodes[other].id == current)
-                ? nodes[one].id == current : nodes[one].id > nodes[other].id
-        }
-        return order.compactMap { index in
-            let node = nodes[index]
-            guard withCurrent || node.id != current, let body = node.body,
-                withBlobs || !node.flags.contains(.hasBlobs),
-                body.bytes.count <= room
-            else { return nil }
-            room -= body.bytes.count
-            return (node.id, body)
-        }
-    }
-
     private static func lines(of knowledge: TreeKnowledge) -> [[RevisionID]] {
         guard knowledge.nodes.contains(where: { $0.parent != nil }) else {
             return knowledge.nodes.map(\.id).sorted(by: >).map { [$0] }
@@ -136,9 +116,7 @@ package enum TreeMessage {
     }
 
     /// - Throws: ``ReplyError`` for bytes that are not a tree, or for a larger tree than Loveseats make.
-    package static func parse(_ bytes: some Collection<UInt8>) throws(ReplyError) -> (
-        knowledge: TreeKnowledge, current: RevisionID
-    ) {
+    package static func parse(_ bytes: some Collection<UInt8>) throws(ReplyError) -> ReceivedTree {
         let bytes = Array(bytes)
         guard let json = try? JSONElement(scanning: bytes, limits: .envelope), json.kind == .object else {
             throw invalid("not a JSON object")
@@ -175,7 +153,8 @@ package enum TreeMessage {
         guard let current = json["current"]?.string.flatMap({ RevisionID(received: $0) }),
             knowledge.nodes.contains(where: { $0.id == current })
         else { throw invalid("no current revision") }
-        return (knowledge, current)
+        let left = try revisions(json["left"], atMost: ReplicationTuning.treeLines)
+        return ReceivedTree(knowledge: knowledge, current: current, left: left)
     }
 
     private static func bodies(_ json: JSONElement?, arePlain: Bool) throws(ReplyError) -> [RevisionID:
@@ -240,6 +219,15 @@ package enum TreeMessage {
     private static func invalid(_ what: String) -> ReplyError {
         ReplyError("HTTP", 400, "invalid tree: \(what)")
     }
+}
+
+/// A tree that a peer has sent.
+package struct ReceivedTree: Sendable {
+    package var knowledge: TreeKnowledge
+    /// The peer's current revision.
+    package let current: RevisionID
+    /// The leaves whose content the peer has and did not send, since there was no room.
+    package let left: [RevisionID]
 }
 
 extension JSONElement {

@@ -81,10 +81,15 @@ struct Expectations: Sendable {
         return true
     }
 
-    /// Expects a revision again that has arrived.
-    mutating func expectAgain(_ key: Key, _ entry: Entry) {
+    private mutating func expectAgain(_ key: Key, _ entry: Entry) {
         entries[key] = entry
         bytes += entry.likelySize
+    }
+
+    /// Expects a document again of which a part has arrived, or a delta that could not be used. `key`, `entry`: nil if it was not announced.
+    mutating func expectAgain(_ id: String, _ key: Key?, _ entry: Entry?, isActive: Bool) {
+        if let key, let entry { expectAgain(key, entry) }
+        if !isActive { agreed.add(id) }
     }
 
     /// Removes and returns the entry of a revision that has arrived, or will not.

@@ -27,6 +27,12 @@ final class Incoming {
     let isUrgent: Bool
     /// Its announcement; nil if it was not announced.
     let expected: Expectations.Entry?
+    /// That of its announcement, or of what would be one.
+    let key: Expectations.Key?
+    /// The leaves whose content the peer has left out.
+    let left: [RevisionID]
+    /// The memory that it takes, in bytes.
+    let bytes: Int
     var revision: IncomingRevision
     /// Blobs that are kept for it, and not collected as garbage.
     var held: [BlobDigest]
@@ -42,6 +48,8 @@ final class Incoming {
         request: UInt64?,
         isUrgent: Bool,
         expected: Expectations.Entry?,
+        key: Expectations.Key?,
+        left: [RevisionID],
         revision: IncomingRevision,
         held: [BlobDigest],
         missing: [BlobReference],
@@ -51,18 +59,31 @@ final class Incoming {
         self.request = request
         self.isUrgent = isUrgent
         self.expected = expected
+        (self.key, self.left) = (key, left)
         self.revision = revision
+        bytes = revision.contentBytes + (asListed?.body.bytes.count ?? 0)
         self.held = held
         self.missing = missing
         self.told = told
         self.asListed = asListed
     }
 
-    /// The memory that it takes, in bytes.
-    var bytes: Int { revision.body.bytes.count + (asListed?.body.bytes.count ?? 0) }
-
     /// The units of work that it counts for in the progress.
     var units: Int { expected?.bodySize ?? 1 }
+
+    /// The leaves that the peer is asked for, because it has left out their content and it is not here; nil if the database failed. `error`: why
+    /// the revision was not stored. Of the rest of a document, other leaves may be.
+    func awaited(
+        after error: LoveseatError?,
+        in replica: any ReplicaInbox,
+        _ effects: inout SessionEffects
+    ) -> [RevisionID]? {
+        guard revision.isIncomplete, error == nil || revision.restOf != nil else { return [] }
+        let id = revision.documentID
+        let leaves = effects.ask { try replica.awaitedLeaves(of: id, among: left) }
+        if leaves == [], error == nil { effects.ask { try replica.forgetFailures([id]) } }
+        return leaves.map { Array($0.prefix(ReplicationTuning.leavesAsked)) }
+    }
 
     /// Leaves out the content of other leaves that needs blobs, before any of them is held; returns false if there is none.
     func leaveOutTold() -> Bool {
@@ -84,7 +105,7 @@ struct Arrival {
     let isUrgent: Bool
     let wireBytes: Int
     /// The sender's tree, if it came with the revision.
-    var knowledge: TreeKnowledge?
+    var tree: ReceivedTree?
 
     /// The revision with its body; the header must have been checked.
     func revision(_ body: JSONText, from peer: RevisionTree.PeerKind) -> IncomingRevision {
@@ -95,7 +116,10 @@ struct Arrival {
             body: body,
             sender: peer
         )
-        (revision.origin, revision.knowledge) = (header.origin, knowledge)
+        (revision.origin, revision.knowledge) = (header.origin, tree?.knowledge)
+        revision.restOf = header.isRest ? tree?.current : nil
+        // A peer that wants no answer cannot be asked for more.
+        revision.isIncomplete = request != nil && tree?.left.isEmpty == false
         revision.mayBeOld = expected?.mayBeOld ?? false
         return revision
     }

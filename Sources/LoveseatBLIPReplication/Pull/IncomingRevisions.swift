@@ -148,7 +148,7 @@ struct InsertQueue {
 
     mutating func append(_ key: Int, _ revision: IncomingRevision) {
         keys.append(key)
-        bytes += revision.body.bytes.count
+        bytes += revision.contentBytes
     }
 
     /// Removes the first revisions. Their bytes are counted until ``forget(_:)``.
@@ -158,7 +158,7 @@ struct InsertQueue {
         return first
     }
 
-    mutating func forget(_ revision: IncomingRevision) { bytes -= revision.body.bytes.count }
+    mutating func forget(_ revision: IncomingRevision) { bytes -= revision.contentBytes }
 
     mutating func remove(_ key: Int, _ revision: IncomingRevision?) {
         keys.removeAll { $0 == key }

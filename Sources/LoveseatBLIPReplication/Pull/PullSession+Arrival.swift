@@ -25,8 +25,8 @@ extension PullSession {
                 throw ReplyError("HTTP", 413, "the document is larger than this side takes")
             }
             expectations.recordSize(message.body.count)
-            let (body, knowledge) = try header.parts(from: peer)
-            arrival.knowledge = knowledge
+            let (body, tree) = try header.parts(from: peer)
+            arrival.tree = tree
             guard let base = header.deltaSource else { return try accept(arrival, body, &effects) }
             guard setup.takesDeltas, !header.isDeleted else {
                 return resend(arrival, "deltas were not negotiated", &effects)
@@ -55,7 +55,7 @@ extension PullSession {
         guard !isHere || hasContentHere(arrival, of: revision, &effects) else {
             let reason = "revision \(revision) is here with other content"
             let error = LoveseatError(.httpConflict, "the peer sent other content: \(reason)")
-            report(change.documentID, isDeleted: arrival.header.isDeleted, error, &effects)
+            setup.report(change.documentID, isDeleted: arrival.header.isDeleted, error, &effects)
             return arrival.answer(ReplyError("HTTP", 409, reason), &effects)
         }
         guard isHere else {
@@ -112,8 +112,8 @@ extension PullSession {
     ) {
         let error = ReplyError("HTTP", 422, reason)
         guard let request = arrival.request else { return refuse(arrival, error, &effects) }
-        if let key = arrival.key, let entry = arrival.expected { expectations.expectAgain(key, entry) }
-        if !setup.isActive { expectations.agreed.add(arrival.header.documentID) }
+        let id = arrival.header.documentID
+        expectations.expectAgain(id, arrival.key, arrival.expected, isActive: setup.isActive)
         effects.append(.replyError(error, to: request, isUrgent: arrival.isUrgent))
     }
 
@@ -144,6 +144,8 @@ extension PullSession {
             request: arrival.request,
             isUrgent: arrival.isUrgent,
             expected: arrival.expected,
+            key: arrival.key,
+            left: arrival.tree?.left ?? [],
             revision: revision,
             held: (content.blobs + told).map(\.digest),
             missing: content.blobs + told,
@@ -197,6 +199,8 @@ extension PullSession {
             request: entry.request,
             isUrgent: entry.isUrgent,
             expected: entry.expected,
+            key: entry.key,
+            left: entry.left,
             revision: entry.revision.with(listed.body),
             held: (listed.blobs + entry.told).map(\.digest),
             missing: listed.blobs + entry.told,
@@ -227,7 +231,7 @@ extension PullSession {
         finish(arrival, finishesSequence: finishesSequence, &effects)
         expectations.agreed.refuse(arrival.header.documentID)
         arrival.answer(error, &effects)
-        report(arrival.header.documentID, isDeleted: arrival.header.isDeleted, reason, &effects)
+        setup.report(arrival.header.documentID, isDeleted: arrival.header.isDeleted, reason, &effects)
     }
 
     private mutating func finish(
@@ -299,7 +303,7 @@ extension PullSession {
         if removals.isEmpty { return }
         guard setup.autoPurges else {
             for removal in removals {
-                report(removal.documentID, isDeleted: false, isAccessRemoved: true, nil, &effects)
+                setup.report(removal.documentID, isDeleted: false, isAccessRemoved: true, nil, &effects)
             }
             return
         }
@@ -311,7 +315,7 @@ extension PullSession {
             revoke(id, takesDeletion: verdict == .edited || verdict == .neverThere, &effects)
             if verdict == .removed { forPush.moved.append(.takenAway(id)) }
             let error = LoveseatError(keeping: id, verdict)
-            report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
+            setup.report(id, isDeleted: false, isAccessRemoved: true, error, &effects)
         }
     }
 }

@@ -117,7 +117,7 @@ extension PullSession {
                 said.append(.notWanted)
                 sequences.finish(sequences.announce(change.sequence))
                 let error = LoveseatError(.badRevisionID, "an announced document was refused: \(defect)")
-                report(change.documentID, isDeleted: false, error, &effects)
+                setup.report(change.documentID, isDeleted: false, error, &effects)
                 continue
             }
             if setup.isActive, change.isRemoval {

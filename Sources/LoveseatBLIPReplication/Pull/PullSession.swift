@@ -37,6 +37,30 @@ struct PullSetup {
         receiver.takesDeltas = takesDeltas
         return receiver
     }
+
+    /// Reports the outcome for a document. A passive side's app is told only of errors.
+    func report(
+        _ id: String,
+        isDeleted: Bool,
+        isAccessRemoved: Bool = false,
+        _ error: LoveseatError?,
+        _ effects: inout SessionEffects
+    ) {
+        if !isActive, error == nil { return }
+        effects.append(
+            .report(
+                .document(
+                    .pulled(
+                        id,
+                        in: collection,
+                        isDeleted: isDeleted,
+                        isAccessRemoved: isAccessRemoved,
+                        error
+                    )
+                )
+            )
+        )
+    }
 }
 
 /// Decides what the receiving side of one collection does: which announced revisions it wants, when received ones are stored, and how they
@@ -136,7 +160,7 @@ struct PullSession {
             unsent.insert(id)
             sequences.finish(entry.number)
         }
-        report(id, isDeleted: false, error, &effects)
+        setup.report(id, isDeleted: false, error, &effects)
     }
 
     /// Ends a pull whose peer does not say which revision it sends, or does not send: one that was asked for would be expected for ever.
@@ -223,7 +247,8 @@ struct PullSession {
         let id = entry.revision.documentID
         switch result {
         case .inserted, .alreadyHere, .conflict:
-            if !setup.isActive {
+            // Of the rest of a document the peer has more than one revision.
+            if !setup.isActive, entry.revision.restOf == nil {
                 forPush.echoes.remember(id, entry.revision.name, limit: setup.tuning.echoes)
             }
             forPush.moved.append(result == .conflict ? .inConflict(id) : .stored(id))
@@ -257,21 +282,34 @@ struct PullSession {
         if let error, finishesSequence {
             noteFailure(entry.revision.documentID, entry.revision.name, error, &effects)
         }
-        forgetIfDone(entry.revision.documentID)
+        let id = entry.revision.documentID
         if !entry.held.isEmpty { replica.releaseBlobs(entry.held) }
+        // The database failed, which ends the session.
+        guard let awaited = entry.awaited(after: error, in: replica, &effects) else { return }
+        let goesOn = finishesSequence && !awaited.isEmpty
+        if goesOn { expectations.expectAgain(id, entry.key, entry.expected, isActive: setup.isActive) }
+        forgetIfDone(id)
         if let request = entry.request {
-            if let error {
-                expectations.agreed.refuse(entry.revision.documentID)
+            if goesOn {
+                let taken = RevisionMessage.Answer.taken(isNew: answer.isNew)
+                var reply = taken.message(isUrgent: entry.isUrgent)
+                LeafRequest.add(awaited, to: &reply)
+                effects.append(.reply(reply, to: request))
+            } else if let error {
+                expectations.agreed.refuse(id)
                 effects.append(.replyError(ReplyError(error), to: request, isUrgent: entry.isUrgent))
             } else {
                 let reply = answer.message(isUrgent: entry.isUrgent)
                 effects.append(.reply(reply.compressed(from: setup.tuning.compressionThreshold), to: request))
             }
         }
+        if reports, error != nil || entry.revision.restOf == nil {
+            setup.report(id, isDeleted: entry.revision.isDeleted, error, &effects)
+        }
+        if goesOn { return }
         if finishesSequence, let number = entry.expected?.number { sequences.finish(number) }
         progress.finish(entry.units, isDocument: error == nil)
         progress.total = max(progress.total, progress.completed)
-        if reports { report(entry.revision.documentID, isDeleted: entry.revision.isDeleted, error, &effects) }
     }
 
     /// Remembers a document that could not be stored, before its sequence counts as done with: the next session asks for it by
@@ -286,30 +324,6 @@ struct PullSession {
         guard setup.isActive, error != .rejectedByPullFilter else { return }
         let failed = DocumentRevision(documentID: id, revision: revision)
         effects.ask { try replica.noteFailure(failed, error) }
-    }
-
-    /// Reports the outcome for a document. A passive side's app is told only of errors.
-    func report(
-        _ id: String,
-        isDeleted: Bool,
-        isAccessRemoved: Bool = false,
-        _ error: LoveseatError?,
-        _ effects: inout SessionEffects
-    ) {
-        if !setup.isActive, error == nil { return }
-        effects.append(
-            .report(
-                .document(
-                    .pulled(
-                        id,
-                        in: setup.collection,
-                        isDeleted: isDeleted,
-                        isAccessRemoved: isAccessRemoved,
-                        error
-                    )
-                )
-            )
-        )
     }
 
     /// Discards revisions that are not stored, and suspends their blobs.

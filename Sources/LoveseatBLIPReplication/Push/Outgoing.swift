@@ -1,3 +1,4 @@
+import LoveseatBLIP
 import LoveseatModel
 import LoveseatReplication
 
@@ -45,15 +46,33 @@ struct Delivery {
     var refusesDelta = false
     /// The hub refused the line, so only the content is sent, as a copy.
     var isCopyOnly = false
+    /// Set if the peer has the revision, and is to get the content of other leaves that did not fit.
+    var rest: RestOfDocument?
     /// How many forms of it the peer has refused.
     var refusedForms = 0
     /// It was forbidden before.
     var isLastTry = false
 }
 
+extension Delivery {
+    /// The delivery of what the peer asks for in its answer to a part of the document; nil if it asks for nothing that was left out.
+    func next(after parcel: Parcel, _ answer: Message) -> Delivery? {
+        let wanted = LeafRequest.leaves(in: answer).intersection(parcel.left)
+        guard !wanted.isEmpty else { return nil }
+        var next = self
+        next.rest = RestOfDocument(
+            head: parcel.revision,
+            isNew: rest?.isNew ?? RevisionMessage.Answer(answer).isNew,
+            wanted: wanted,
+            sent: parcel.brought.union(rest?.sent ?? [])
+        )
+        return next
+    }
+}
+
 /// A revision that was sent, while its answer is awaited.
 struct Parcel {
-    /// The revision sent, which for a hub may be a copy.
+    /// The revision sent, which for a hub may be a copy; for the rest of a document the revision that was sent before.
     let revision: NamedRevision
     /// Set if the revision is a copy that was made for the hub.
     let copy: SendableRevision.HubCopy?
@@ -65,6 +84,8 @@ struct Parcel {
     let isUncertain: Bool
     /// See ``SendableRevision/hasOtherForm``.
     let hasOtherForm: Bool
+    /// The other leaves whose content comes along, and those whose content is left out.
+    let (brought, left): (Set<RevisionID>, Set<RevisionID>)
 }
 
 /// The state of a document on which the two sides did not agree in this session.

@@ -140,7 +140,7 @@ extension PushSession {
     mutating func reportParked(_ effects: inout SessionEffects) {
         let parked = documents.values.filter(\.isParked).map(\.change)
         for change in parked.sorted(by: { $0.sequence < $1.sequence }) {
-            report(change, conflict(change), &effects)
+            setup.report(change, conflict(change), &effects)
             documents[ExactText(change.documentID)] = nil
         }
     }
@@ -155,8 +155,8 @@ extension PushSession {
         _ effects: inout SessionEffects
     ) {
         do throws(ReplyError) {
-            let (knowledge, current) = try TreeMessage.parse(tree)
-            receive(knowledge, current, document, parcel, &effects)
+            let tree = try TreeMessage.parse(tree)
+            receive(tree.knowledge, tree.current, document, parcel, &effects)
         } catch {
             failure = LoveseatError(reply: error, "reading what the peer knows of \"\(document.id)\"")
         }
@@ -190,7 +190,7 @@ extension PushSession {
         }
         // A revision at the peer that descends from this one has it below: it was there before.
         let wasThere = parcel.revision.id != current && theirs.isAncestor(parcel.revision.id, of: current)
-        if !wasThere { report(change, nil, &effects) }
+        if !wasThere { setup.report(change, nil, &effects) }
         finish(document, synced: nil, isDocument: !wasThere, &effects)
     }
 

@@ -19,7 +19,7 @@ extension PushSession {
 
     /// Reports a document that could not be pushed. It stays pending.
     mutating func fail(_ document: Outgoing, _ error: LoveseatError, _ effects: inout SessionEffects) {
-        report(document.change, error, &effects)
+        setup.report(document.change, error, &effects)
         progress.finish(document.change.bodySize, isDocument: false)
         leave(document, as: .failed)
     }
@@ -56,7 +56,7 @@ extension PushSession {
         progress.finish(change.bodySize, isDocument: false)
     }
 
-    // MARK: Marks and reports
+    // MARK: Marks
 
     private mutating func mark(_ change: LocalChange, _ revision: RevisionID, _ effects: inout SessionEffects)
     {
@@ -75,18 +75,5 @@ extension PushSession {
         let marks = unflushedMarks
         unflushedMarks = []
         effects.ask { try replica.markSynced(marks) }
-    }
-
-    /// Reports the outcome for a document. A passive side's app is told only of errors; that a peer forbids a revision is not an error
-    /// there.
-    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
-        if !isProposing, error == nil || error?.code == .httpForbidden { return }
-        effects.append(
-            .report(
-                .document(
-                    .pushed(change.documentID, in: setup.collection, isDeleted: change.isDeleted, error)
-                )
-            )
-        )
     }
 }

@@ -16,7 +16,8 @@ extension PushSession {
     mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
         let next = queue.prefix(sendingRoom).prefix { document in
-            let size = document.change.bodySize
+            // A document with much content in its tree is read when nothing else is read or handed to the socket.
+            let size = document.change.storedBytes
             defer { bytes += size }
             return bytes == 0 || bytes + size <= tuning.transmittingBytes - sent.transmittingBytes
         }
@@ -57,7 +58,7 @@ extension PushSession {
             case .obsolete(let current)
             where subscription?.sendsReplacements == true && delivery.revision == change.revision:
                 var delivery = delivery
-                delivery.revision = current
+                (delivery.revision, delivery.rest) = (current, nil)
                 send([(document, delivery)], &effects)
             case .same where delivery.isCopyOnly && !isOnlyCopied(document):
                 // The hub refused the line: it may have something else by now.
@@ -90,24 +91,30 @@ extension PushSession {
         _ delivery: Delivery,
         _ effects: inout SessionEffects
     ) {
+        guard let portion = portion(of: content, delivery.rest) else {
+            sendNothing(of: document.change, 410, "no more of it is here", &effects)
+            return finish(document, synced: nil, isDocument: delivery.rest?.isNew == true, &effects)
+        }
+        let content = portion.content
         let revision = RevisionMessage(
-            content,
+            portion,
             of: document.change,
             collection: setup.wireIndex,
             isProposal: isProposing,
-            addsAttachments: peer.receiver?.findsBlobs != true,
-            sendsTreeBlobs: peer.takesTreeBlobs
+            addsAttachments: peer.receiver?.findsBlobs != true
         )
         let message = revision.message.compressed(from: tuning.compressionThreshold)
         let parcel = Parcel(
-            revision: NamedRevision(content),
+            revision: delivery.rest?.head ?? NamedRevision(content),
             copy: content.copy,
             bytes: max(1, message.body.count),
             isDelta: revision.deltaSource != nil,
             isDistant: content.copy == nil && content.state == nil && !delivery.known.isEmpty
                 && content.history.count > 1,
             isUncertain: content.isUncertain,
-            hasOtherForm: content.hasOtherForm
+            hasOtherForm: content.hasOtherForm,
+            brought: portion.brought,
+            left: portion.left
         )
         if parcel.isDelta {
             progress.deltas.sent += 1
@@ -116,6 +123,11 @@ extension PushSession {
         let number = sent.add(document, parcel)
         document.stage = .sent(delivery, parcel)
         effects.append(.send(message, then: .revision(collection: setup.collection, number: number)))
+    }
+
+    private func portion(of content: SendableRevision, _ rest: RestOfDocument?) -> DocumentPortion? {
+        guard let rest else { return DocumentPortion(content, takesBlobs: peer.takesTreeBlobs, tuning) }
+        return DocumentPortion(content, rest, tuning)
     }
 
     /// Tells the peer that a revision which it asked for, or agreed to, does not come (replication.md §9.3): it counts the ones it waits
@@ -141,7 +153,14 @@ extension PushSession {
         else { return impossible("message \(number) was not sent, or is answered twice") }
         sent.unansweredBytes -= parcel.bytes
         switch answer {
-        case .success(let message): acknowledged(document, parcel, RevisionMessage.Answer(message), &effects)
+        case .success(let message):
+            if let next = delivery.next(after: parcel, message) {
+                document.stage = .wanted(next)
+                queue.insert(document, at: 0)
+            } else {
+                let isNew = delivery.rest?.isNew
+                acknowledged(document, parcel, RevisionMessage.Answer(message), wasNew: isNew, &effects)
+            }
         case .failure(let reply): refused(document, delivery, parcel, reply, &effects)
         }
     }
@@ -150,14 +169,15 @@ extension PushSession {
         _ document: Outgoing,
         _ parcel: Parcel,
         _ answer: RevisionMessage.Answer,
+        wasNew: Bool?,
         _ effects: inout SessionEffects
     ) {
         if case .outranked(let tree) = answer, peer.kind == .loveseat {
             return outranked(document, parcel, tree, &effects)
         }
         agreed(document.id)
-        let isNew = if case .taken(isNew: false) = answer { false } else { true }
-        if isNew { report(document.change, nil, &effects) }
+        let isNew = wasNew ?? answer.isNew
+        if isNew { setup.report(document.change, nil, &effects) }
         let mayBeOld = parcel.isDistant || parcel.isUncertain || document.change.hasDoubtedMark
         if pulls, mayBeOld, parcel.copy == nil, peer.kind == .hub {
             return doubt(document, parcel.revision.id)
@@ -181,13 +201,14 @@ extension PushSession {
         let change = document.change
         var again = delivery
         let error = LoveseatError(reply: reply, "pushing document \"\(document.id)\"")
-        if reply.domain == "HTTP", reply.code == 403, !delivery.isLastTry, isProposing {
+        let isFirstTry = !delivery.isLastTry && delivery.rest == nil
+        if reply.domain == "HTTP", reply.code == 403, isFirstTry, isProposing {
             // Access may come with a document of this push. The revision that was sent may be a copy, which is made anew.
             again.isLastTry = true
             again.revision = change.revision
             document.stage = .forbidden(again)
             forbidden.append(document)
-        } else if parcel.isDelta, Self.asksForWholeBody(reply) {
+        } else if parcel.isDelta, reply.asksForWholeBody {
             again.refusesDelta = true
             send([(document, again)], &effects)
         } else if isProposing, parcel.isDistant, !delivery.isCopyOnly, error.code == .httpConflict {
@@ -207,7 +228,7 @@ extension PushSession {
             fail(document, error, &effects)
         } else {
             // Other refusals are final until the document changes: it is forbidden, or too large.
-            report(change, error, &effects)
+            setup.report(change, error, &effects)
             finish(document, synced: nil, &effects)
         }
     }
@@ -224,12 +245,14 @@ extension PushSession {
         }
         forbidden = []
     }
+}
 
+extension ReplyError {
     /// Whether a peer says that it cannot use a delta (replication.md §10.3).
-    private static func asksForWholeBody(_ reply: ReplyError) -> Bool {
-        switch reply.domain {
-        case "HTTP": reply.code == 422 || reply.code == 404
-        case "LiteCore": reply.code == 31 || reply.code == 32
+    fileprivate var asksForWholeBody: Bool {
+        switch domain {
+        case "HTTP": code == 422 || code == 404
+        case "LiteCore": code == 31 || code == 32
         default: false
         }
     }

@@ -270,7 +270,7 @@ struct PushSession {
             waiting.insert(contentsOf: list, at: 0)
             return lists.alone += list.count
         }
-        report(document.change, error, &effects)
+        setup.report(document.change, error, &effects)
         finish(document, synced: nil, &effects)
     }
 
@@ -302,7 +302,7 @@ struct PushSession {
         case .refused(let status):
             let error = LoveseatError(.init(10_000 + status), "the peer refused document \"\(document.id)\"")
             guard !error.isFinalRefusal else {
-                report(change, error, &effects)
+                setup.report(change, error, &effects)
                 return finish(document, synced: nil, &effects)
             }
             fail(document, error, &effects)

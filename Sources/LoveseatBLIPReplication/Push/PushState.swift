@@ -23,6 +23,19 @@ struct PushSetup {
     let tuning: ReplicationTuning
 }
 
+extension PushSetup {
+    /// Reports the outcome for a document. A passive side's app is told only of errors; that a peer forbids a revision is not an error
+    /// there.
+    func report(_ change: LocalChange, _ error: LoveseatError?, _ effects: inout SessionEffects) {
+        if case .announcing = mode, error == nil || error?.code == .httpForbidden { return }
+        effects.append(
+            .report(
+                .document(.pushed(change.documentID, in: collection, isDeleted: change.isDeleted, error))
+            )
+        )
+    }
+}
+
 /// How far a push has read its feed, and which of the changes are done with.
 struct PushFeed {
     /// How far the feed was read.

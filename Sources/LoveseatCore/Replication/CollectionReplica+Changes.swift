@@ -379,6 +379,7 @@ extension LocalChange {
             bodySize: record.body.bytes.count,
             remoteAncestor: ancestor.map { tree?.versions.announcedState(of: $0).name ?? .revision($0) }
         )
+        storedBytes = record.size.all
         // Couchbase Lite 4 takes a newer revision ID for an older one where it has a version that stands for a revision (version-vectors.md,
         // correction 15). The version that stands for the ID is right for both forms.
         state = tree.map { tree in

@@ -112,9 +112,9 @@ extension CollectionReplica {
                 }
             }
         }
-        let stored = zip(revisions, results).compactMap { $1.isStored ? $0.documentID : nil }
-        try forgetFailures(stored)
-        ledger.mark(stored)
+        let stored = zip(revisions, results).filter { $1.isStored }.map { $0.0 }
+        try forgetFailures(stored.filter { !$0.isIncomplete }.map(\.documentID))
+        ledger.mark(stored.map(\.documentID))
         // Revisions that the peer announces after a newer one than the pushed one are newer, too.
         for (revision, result) in zip(revisions, results) where result == .inserted && !revision.isOutdated {
             pushed.noteNews(of: revision.documentID)
@@ -144,6 +144,14 @@ extension CollectionReplica {
     func admitted(_ knowledge: TreeKnowledge, of id: String, takesContent: Bool) -> TreeKnowledge {
         guard takesContent, rule?.asksResolver != true else { return knowledge.keepingBody(of: nil) }
         return rule?.admitted(knowledge, of: id) ?? knowledge
+    }
+
+    package func awaitedLeaves(of id: String, among leaves: [RevisionID]) throws(LoveseatError)
+        -> [RevisionID]
+    {
+        try source.asking {
+            try store.readRows { try $0.record(id, in: collection)?.tree().rule.awaited(among: leaves) } ?? []
+        }
     }
 
     package func body(of revision: RevisionName, _ id: String) throws(LoveseatError) -> JSONText? {
@@ -246,6 +254,6 @@ extension IncomingRecord {
             remote: remote
         )
         (origin, self.knowledge) = (revision.origin, knowledge)
-        (isOutdated, mayBeOld) = (revision.isOutdated, revision.mayBeOld)
+        (isOutdated, mayBeOld, restOf) = (revision.isOutdated, revision.mayBeOld, revision.restOf)
     }
 }

@@ -44,6 +44,14 @@ extension CurrentRevisionRule {
         return open(among: candidates).filter { $0.node.body == nil }.map(\.original)
     }
 
+    /// Those of some leaves that peers of CouchDB's wire are to be shown, and whose content has not come.
+    package func awaited(among leaves: [RevisionID]) -> [RevisionID] {
+        let awaited = Set(awaitedLeaves)
+        return leaves.filter { id in
+            tree.nodes[id].map { $0.body == nil } == true && awaited.contains(tree.original(id))
+        }
+    }
+
     /// Whether the content of a leaf is awaited that a peer knows of.
     func awaitsLeaf(of knowledge: TreeKnowledge) -> Bool {
         let awaited = awaitedLeaves

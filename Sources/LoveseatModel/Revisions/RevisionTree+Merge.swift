@@ -61,6 +61,15 @@ extension RevisionTree {
         return current?.id == theirs
     }
 
+    /// Adds the content of revisions that are here without it, and nothing else.
+    package mutating func addContent(of others: [Node], by policy: TreePolicy) {
+        for other in others where other.body != nil && nodes[other.id].map({ $0.body == nil }) == true {
+            add(other)
+        }
+        releasePending()
+        policy.prune(&self)
+    }
+
     /// Ends the pending state of revisions that were superseded, closed, or found to supersede all others.
     mutating func releasePending() {
         let pending = pending

@@ -55,6 +55,8 @@ package struct LocalChange: Hashable, Sendable {
     package var state: StateHistory?
     package let isDeleted: Bool
     package let bodySize: Int
+    /// The bytes that have to be read to send it, with those of the document's tree.
+    package var storedBytes: Int
     /// The revision that the remote is known to have.
     package var remoteAncestor: RevisionName?
     /// The remote is marked as having a revision, but that may not be so any more.
@@ -77,6 +79,7 @@ package struct LocalChange: Hashable, Sendable {
         self.revision = revision
         self.isDeleted = isDeleted
         self.bodySize = bodySize
+        storedBytes = bodySize
         self.remoteAncestor = remoteAncestor
     }
 

@@ -40,6 +40,10 @@ package struct IncomingRevision: Hashable, Sendable {
     package var isOutdated = false
     /// The announcement may have been about an older state, and not about the sender's current one.
     package var mayBeOld = false
+    /// Set if this is only the content of leaves of a document that is here: the sender's current revision.
+    package var restOf: RevisionID?
+    /// The sender has left out content of other leaves, which may follow.
+    package var isIncomplete = false
 
     package init(
         documentID: String,
@@ -78,6 +82,12 @@ package struct IncomingRevision: Hashable, Sendable {
         case .line(let line): line
         case .state: []
         }
+    }
+
+    /// The bytes of its body, and of the content of other leaves that comes with it.
+    package var contentBytes: Int {
+        guard let knowledge else { return body.bytes.count }
+        return knowledge.nodes.reduce(body.bytes.count) { $0 + ($1.body?.bytes.count ?? 0) }
     }
 
     /// The name by which the peer sent it.

@@ -13,12 +13,16 @@ package protocol ReplicaInbox: AnyObject {
     /// Why the peer may not write a received revision; nil if it may.
     func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError?
     func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult]
+    /// Which of these leaves, of a document whose branches are kept, have not come with their content.
+    func awaitedLeaves(of documentID: String, among leaves: [RevisionID]) throws(LoveseatError)
+        -> [RevisionID]
     /// The body of a revision, for a delta; nil if it is not here any more, or the peer may not read it.
     func body(of revision: RevisionName, _ documentID: String) throws(LoveseatError) -> JSONText?
     /// The documents that could not be stored when they were pulled, in this session or an earlier one.
     func failures() throws(LoveseatError) -> [String]
     func noteFailure(_ failed: DocumentRevision, _ error: LoveseatError) throws(LoveseatError)
-    /// Forgets the failures of documents that have arrived after all, or that the peer no longer gives. ``insert(_:)`` does so by itself.
+    /// Forgets the failures of documents that have arrived after all, or that the peer no longer gives. ``insert(_:)`` does so by itself, unless
+    /// something of the document may follow.
     func forgetFailures(_ documentIDs: [String]) throws(LoveseatError)
     /// Removes documents that the peer takes away, as far as it may (replication.md §14).
     func removeAccess(_ removals: [AccessRemoval]) throws(LoveseatError) -> [RemovalVerdict]

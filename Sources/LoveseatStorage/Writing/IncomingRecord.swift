@@ -14,6 +14,8 @@ package struct IncomingRecord: Sendable {
     package var remote: Int?
     /// The sender's tree of the document; nil if it has only this line.
     package var knowledge: TreeKnowledge?
+    /// Set if this is only the content of leaves of a document that is here: the sender's current revision.
+    package var restOf: RevisionID?
     /// Whether the app's resolver decides between two versions.
     package var asksResolver = false
     /// It comes from an export. Its versions are stored whatever the device's clock says.

@@ -12,6 +12,9 @@ extension StoreWriteTransaction {
         outcome: RevisionArrival.Outcome, preferred: RevisionTree?
     ) {
         try requireOpen(collection)
+        if let late = LateContent(incoming) {
+            return (.alreadyPresent, try late.add(to: self, in: collection))
+        }
         // A document that comes back is no longer purged.
         if catalogView.remembersPurges, try record(incoming.documentID, in: collection) == nil {
             _ = try purgeTable.remove(incoming.documentID, in: collection)

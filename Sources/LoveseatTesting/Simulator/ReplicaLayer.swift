@@ -103,6 +103,12 @@ extension ReplicaLayer {
         try alive().insert(revisions)
     }
 
+    package func awaitedLeaves(of documentID: String, among leaves: [RevisionID]) throws(LoveseatError)
+        -> [RevisionID]
+    {
+        try alive().awaitedLeaves(of: documentID, among: leaves)
+    }
+
     package func body(of revision: RevisionName, _ documentID: String) throws(LoveseatError) -> JSONText? {
         try alive().body(of: revision, documentID)
     }

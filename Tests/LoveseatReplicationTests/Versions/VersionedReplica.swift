@@ -164,6 +164,8 @@ final class VersionedReplica: Replica, ReplicaSource {
 
     func writeRefusal(of revision: IncomingRevision) -> LoveseatError? { nil }
 
+    func awaitedLeaves(of documentID: String, among leaves: [RevisionID]) -> [RevisionID] { [] }
+
     func insert(_ revisions: [IncomingRevision]) -> [InsertResult] {
         received += revisions
         return revisions.map { revision in
