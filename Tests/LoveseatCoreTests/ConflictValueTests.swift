@@ -1,5 +1,6 @@
 import LoveseatCore
 import LoveseatModel
+import LoveseatStorage
 import LoveseatTesting
 import Testing
 
@@ -51,5 +52,21 @@ struct ConflictValueTests {
         let unsaved = Document(id: "a", ["text": "unsaved"])
         #expect(try await winner(unsaved, once) == "once")
         #expect(try await winner(once, unsaved) == "once")
+    }
+
+    @Test func `where documents have versions, the default resolver takes the later one`() async throws {
+        let collection = try database.defaultCollection()
+        try database.store.beginVersions()
+        var early = Document(id: "a", ["text": "early"])
+        for _ in 0..<3 { try collection.save(&early) }
+        var late = Document(id: "b", ["text": "late"])
+        try collection.save(&late)
+        #expect(early.timestamp < late.timestamp)
+        #expect(try await winner(early, late) == "late")
+        #expect(try await winner(late, early) == "late")
+        // It was edited before the database had versions.
+        let old = Document(id: "a", revisionID: RevisionID("9-aa"), sequence: 0, body: early.json)
+        #expect(try await winner(old, late) == "late")
+        #expect(try await winner(late, old) == "late")
     }
 }

@@ -125,6 +125,38 @@ struct ChecklistValueTests {
         #expect(winner(greater, edit) == .local)
     }
 
+    @Test(arguments: [
+        // The later version wins, of two with the same time that of the greater source, and any over none.
+        ("5-aa", "30@ZwCGnI/3SA40pwpwiwKHAA", "2-bb", "40@VVebVXiW0M4XZMR/7WRPmw", false),
+        ("5-aa", "30@ZwCGnI/3SA40pwpwiwKHAA", "2-bb", "30@VVebVXiW0M4XZMR/7WRPmw", true),
+        ("2-aa", "30@ZwCGnI/3SA40pwpwiwKHAA", "5-bb", nil, true),
+        ("2-aa", nil, "5-bb", nil, false),
+    ])
+    func `where versions decide, the default resolver takes the greater one`(
+        _ revision: String,
+        _ version: String?,
+        _ otherRevision: String,
+        _ otherVersion: String?,
+        _ isFirst: Bool
+    ) throws {
+        func side(_ revision: String, _ version: String?) throws -> ConflictCase.Side {
+            ConflictCase.Side(
+                revision: try #require(RevisionID(revision)),
+                version: try version.map { try Version($0) },
+                isDeleted: false,
+                body: .emptyObject
+            )
+        }
+        let (one, other) = (try side(revision, version), try side(otherRevision, otherVersion))
+        func winner(_ local: ConflictCase.Side, _ remote: ConflictCase.Side) -> Resolution {
+            DefaultConflictResolver.resolve(
+                ConflictCase(documentID: "d", local: local, remote: remote, base: nil)
+            )
+        }
+        #expect(winner(one, other) == (isFirst ? .local : .remote))
+        #expect(winner(other, one) == (isFirst ? .remote : .local))
+    }
+
     private static func cookie(_ header: String, parent: Bool = false) -> Cookie? {
         Cookie(
             header: header,

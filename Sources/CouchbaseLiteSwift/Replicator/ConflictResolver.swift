@@ -41,7 +41,7 @@ struct DefaultResolver: ConflictResolverProtocol {
         // A deletion wins.
         guard let local = conflict.localDocument, let remote = conflict.remoteDocument else { return nil }
         guard let mine = local.revision, let theirs = remote.revision else { return remote }
-        return mine > theirs ? local : remote
+        return StateRank(local.version, mine) > StateRank(remote.version, theirs) ? local : remote
     }
 }
 

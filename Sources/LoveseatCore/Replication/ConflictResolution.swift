@@ -41,13 +41,18 @@ package struct ConflictResolution: Sendable {
             in: tree,
             sha1: Hashing.sha1
         )
+        func side(_ id: RevisionID, isDeleted: Bool, _ body: JSONText) -> ConflictCase.Side {
+            // Peers with trees decide by revision IDs, although revisions may have versions.
+            let version = peer == .versions ? tree.versions.state(of: id).vector.current : nil
+            return .init(revision: id, version: version, isDeleted: isDeleted, body: body)
+        }
         return ConflictCase(
             documentID: documentID,
             rounds: rounds,
-            local: .init(revision: record.revision, isDeleted: record.isDeleted, body: record.body),
-            remote: .init(revision: remote.id, isDeleted: remote.isDeleted, body: body),
+            local: side(record.revision, isDeleted: record.isDeleted, record.body),
+            remote: side(remote.id, isDeleted: remote.isDeleted, body),
             base: base.flatMap { node in
-                node.body.map { .init(revision: node.id, isDeleted: node.isDeleted, body: $0) }
+                node.body.map { side(node.id, isDeleted: node.isDeleted, $0) }
             }
         )
     }

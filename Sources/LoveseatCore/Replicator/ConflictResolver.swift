@@ -36,7 +36,13 @@ public struct Conflict: Sendable {
     init(_ conflict: ConflictCase) {
         func document(_ side: ConflictCase.Side?) -> Document? {
             guard let side, !side.isDeleted else { return nil }
-            return Document(id: conflict.documentID, revisionID: side.revision, sequence: 0, body: side.body)
+            return Document(
+                id: conflict.documentID,
+                revisionID: side.revision,
+                version: side.version,
+                sequence: 0,
+                body: side.body
+            )
         }
         self.init(
             documentID: conflict.documentID,
@@ -67,8 +73,11 @@ public protocol ConflictResolverProtocol: Sendable {
 
 /// The resolvers that come with Loveseat.
 public enum ConflictResolver {
-    /// The default resolver: a deletion wins, then the version that was edited more often, then the greater revision ID. The result is
-    /// the same on every peer.
+    /// The default resolver: a deletion wins, then the version with the greater ``Document/timestamp``, then the greater revision ID. The result
+    /// is the same on every peer.
+    ///
+    /// A timestamp counts the edits. In a conflict with a peer of Couchbase Lite 4 it is a time, and a document without one, which was not edited
+    /// since the upgrade, loses; see <doc:CouchbaseLite4>.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
     /// Returns a resolver that calls a closure; see ``ConflictResolverProtocol/resolve(conflict:)``.
@@ -98,7 +107,7 @@ struct DefaultResolver: ConflictResolverProtocol {
         guard let mine = local.revisionID, let theirs = remote.revisionID else {
             return local.revisionID == nil ? remote : local
         }
-        return DefaultConflictResolver.prefers(mine, to: theirs) ? local : remote
+        return StateRank(local.version, mine) > StateRank(remote.version, theirs) ? local : remote
     }
 }
 

@@ -134,12 +134,7 @@ package struct StateResolution {
 
     /// Whether a revision wins over another one with the same content.
     static func isGreater(_ id: RevisionID, than other: RevisionID, in tree: RevisionTree) -> Bool {
-        switch (tree.versions.state(of: id).vector.current, tree.versions.state(of: other).vector.current) {
-        case (let version?, let otherVersion?): version > otherVersion
-        case (nil, nil): id > other
-        case (_?, nil): true
-        case (nil, _?): false
-        }
+        tree.versions.rank(of: id) > tree.versions.rank(of: other)
     }
 
     // MARK: Vectors

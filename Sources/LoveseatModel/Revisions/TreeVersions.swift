@@ -221,6 +221,9 @@ package struct TreeVersions {
             || version(of: id).map { $0 == version(of: current.id) } ?? false
     }
 
+    /// The place of a revision among those that are in conflict with it.
+    func rank(of id: RevisionID) -> StateRank { StateRank(state(of: id).vector.current, id) }
+
     /// Whether a state wins over a revision where no resolver is asked: the greater version does (version-vectors.md §12.1, R1).
     private func wins(_ state: StateHistory, over id: RevisionID) -> Bool {
         guard let current = state.vector.current else { return false }

@@ -4,11 +4,15 @@ package import LoveseatModel
 package struct ConflictCase: Hashable, Sendable {
     package struct Side: Hashable, Sendable {
         package let revision: RevisionID
+        /// The version that names the revision, in a conflict with a peer that has versions; nil if it has none, and in other conflicts, where
+        /// versions do not decide.
+        package let version: Version?
         package let isDeleted: Bool
         package let body: JSONText
 
-        package init(revision: RevisionID, isDeleted: Bool, body: JSONText) {
+        package init(revision: RevisionID, version: Version? = nil, isDeleted: Bool, body: JSONText) {
             self.revision = revision
+            self.version = version
             self.isDeleted = isDeleted
             self.body = body
         }
@@ -65,14 +69,15 @@ package enum Resolution: Hashable, Sendable {
     }
 }
 
-/// The rule that peers without a resolver share (replication.md §13.4): a deletion wins, then the higher generation, then the greater
-/// revision ID.
+/// The rule that peers without a resolver share: a deletion wins, then the higher generation, then the greater revision ID (replication.md
+/// §13.4). In a conflict with a peer that has versions, ``StateRank`` decides between two that are alive.
 package enum DefaultConflictResolver {
     package static func resolve(_ conflict: ConflictCase) -> Resolution {
         if conflict.local.isDeleted || conflict.remote.isDeleted { return .deleted }
-        return prefers(conflict.local.revision, to: conflict.remote.revision) ? .local : .remote
+        return conflict.local.rank > conflict.remote.rank ? .local : .remote
     }
+}
 
-    /// Whether the first of two versions wins, neither of which is a deletion.
-    package static func prefers(_ one: RevisionID, to other: RevisionID) -> Bool { one > other }
+extension ConflictCase.Side {
+    fileprivate var rank: StateRank { StateRank(version, revision) }
 }

@@ -289,6 +289,30 @@ struct VersionedDatabaseTests {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `an app that asks the default resolver decides as a peer without one does`(_ asksResolver: Bool)
+        throws
+    {
+        let peer = try Peer(active: { ($0.pulls, $0.pushes) = (true, true) }, asksResolver: asksResolver)
+        _ = try peer.receive(Texts.a1, #"{"n":1}"#)
+        // The database's clock is ahead of every version of the peer, whose state is of a higher generation.
+        try peer.save(#"{"n":2}"#)
+        #expect(try peer.receive(Texts.vectorM6, #"{"n":3}"#, sequence: 2).answer == "taken: ")
+        if asksResolver {
+            let conflict = ConflictResolution(
+                store: peer.store,
+                collection: peer.collection,
+                documentID: "d",
+                peer: .versions
+            )
+            let waiting = try #require(try conflict.next())
+            #expect(waiting.local.version == (try peer.state()?.vector.current))
+            #expect(waiting.remote.version?.text == Texts.d6)
+            try conflict.runNow(DefaultConflictResolver.resolve)
+        }
+        #expect(try peer.record()?.body.description == #"{"n":2}"#)
+    }
+
     @Test
     func `a proposal that the peer refuses is made again over the peer's state if that is part of ours`()
         throws
