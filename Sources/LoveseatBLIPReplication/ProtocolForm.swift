@@ -19,6 +19,8 @@ struct ProtocolForm: Sendable {
     /// The form on which the two sides agreed when the connection began.
     var negotiated = ReplicationProtocol.mobile3
     var addressing = Addressing.unknown
+    /// This side's name as an author of versions; nil in a session that names revisions by trees.
+    var source: SourceID?
     /// The peer's protocol extensions.
     private(set) var peer = ProtocolExtensions.none
     /// The text by which the peer has named them.

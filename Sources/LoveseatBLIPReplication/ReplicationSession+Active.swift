@@ -42,7 +42,8 @@ extension ReplicationSession {
         if form.addressing == .positions {
             let request = GetCollectionsMessage(
                 plan.collections.map(\.name),
-                checkpoints: plan.collections.map(\.checkpointID)
+                checkpoints: plan.collections.map(\.checkpointID),
+                source: form.source
             )
             effects.append(.send(request.message, then: .getCollections))
         } else {

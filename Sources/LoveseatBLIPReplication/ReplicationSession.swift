@@ -87,17 +87,22 @@ package struct ReplicationSession {
     package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
         event { session in
             session.form.negotiated = negotiated
-            if session.form.names == .versions {
-                let source = session.source
-                // The database failed, which ends the session.
-                guard session.effects.ask({ try source.beginVersions() }) != nil else { return }
-            }
+            // The database failed, which ends the session.
+            guard session.beginVersions() else { return }
             if let plan = session.plan {
                 session.beginActive(plan, negotiated)
             } else {
                 session.phase = .running
             }
         }
+    }
+
+    /// Prepares the database, if the peer has versions; false if that failed, which ends the session.
+    private mutating func beginVersions() -> Bool {
+        if form.names == .trees { return true }
+        let source = source
+        form.source = effects.ask { try source.beginVersions() }
+        return form.source != nil
     }
 
     package mutating func received(_ message: Message, number: UInt64) -> [ReplicationEffect] {

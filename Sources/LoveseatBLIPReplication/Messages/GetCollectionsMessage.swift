@@ -7,9 +7,11 @@ struct GetCollectionsMessage: Hashable {
     /// Nil where a path is not a valid name, which is the same as not having the collection.
     let names: [CollectionName?]
     let checkpoints: [String]
+    /// The sender's name as an author of versions, which peers with versions send, and nobody needs (version-vectors.md §3).
+    private(set) var source: SourceID?
 
-    init(_ names: [CollectionName], checkpoints: [String]) {
-        (self.names, self.checkpoints) = (names, checkpoints)
+    init(_ names: [CollectionName], checkpoints: [String], source: SourceID?) {
+        (self.names, self.checkpoints, self.source) = (names, checkpoints, source)
     }
 
     /// - Throws: ``ReplyError`` for a body that does not name collections with their checkpoints.
@@ -39,7 +41,9 @@ struct GetCollectionsMessage: Hashable {
             "checkpoint_ids": .array(checkpoints.map { .string($0) }),
             "collections": .array(names.map { .string($0?.path ?? "") }),
         ]
-        return Message(.getCollections, body: JSONText(canonical: body).bytes)
+        var message = Message(.getCollections, body: JSONText(canonical: body).bytes)
+        message.properties["uuid"] = source?.uuidText
+        return message
     }
 
     /// The peer's collections, with their checkpoints.

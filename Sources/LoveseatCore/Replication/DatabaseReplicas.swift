@@ -91,7 +91,9 @@ package final class DatabaseReplicas: ReplicaSource {
         }
     }
 
-    package func beginVersions() throws(LoveseatError) { try asking { try store.beginVersions() } }
+    package func beginVersions() throws(LoveseatError) -> SourceID {
+        try asking { try store.beginVersions() }
+    }
 
     package func makeReplicas() -> [any Replica] { collections.indices.map { replica(of: $0) } }
 

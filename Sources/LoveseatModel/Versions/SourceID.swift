@@ -53,6 +53,17 @@ package struct SourceID: Hashable, Sendable, CustomStringConvertible {
     /// The text, 22 characters.
     package var text: String { String(Base64.encode(bytes).prefix(Self.characterCount)) }
 
+    /// The source as a UUID, in lower-case hexadecimal with four hyphens.
+    package var uuidText: String {
+        let digits = bytes.hexadecimalText
+        var (text, rest) = ("", digits[...])
+        for length in [8, 4, 4, 4] {
+            text += rest.prefix(length) + "-"
+            rest = rest.dropFirst(length)
+        }
+        return text + rest
+    }
+
     /// The source as ``text``.
     package var description: String { text }
 }

@@ -11,8 +11,9 @@ package protocol Replica: ReplicaFeed, ReplicaInbox, ReplicaBlobs, ReplicaCheckp
 package protocol ReplicaSource: AnyObject {
     /// Opens the collections that a passive peer was asked for.
     func bind(_ names: [CollectionName], checkpoints: [String]) throws(LoveseatError) -> [BoundCollection]
-    /// Prepares the database for a peer with version vectors, before anything is read or written for it.
-    func beginVersions() throws(LoveseatError)
+    /// Prepares the database for a peer with version vectors, before anything is read or written for it, and returns its name as an author of
+    /// versions.
+    func beginVersions() throws(LoveseatError) -> SourceID
     /// A replica of each collection: those of an active side's plan, or those that were bound. A session makes them once.
     func makeReplicas() -> [any Replica]
 }

@@ -14,9 +14,11 @@ extension DocumentStore {
     ///
     /// The first session with a peer that has version vectors calls this.
     ///
+    /// - Returns: The database's name as an author of versions.
     /// - Throws: `notWriteable` if the database is open for reading only; an error of the disk.
-    package func beginVersions() throws {
-        if source != nil { return }
-        try write(durably: true) { try $0.versionTable.begin() }
+    @discardableResult
+    package func beginVersions() throws -> SourceID {
+        if let source { return source }
+        return try write(durably: true) { try $0.versionTable.begin() }
     }
 }

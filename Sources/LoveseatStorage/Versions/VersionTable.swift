@@ -5,8 +5,10 @@ package struct VersionTable: WrittenTable {
     let transaction: StoreWriteTransaction
 
     /// Lets the database make versions from now on. The transaction must reach the disk, as ``DocumentStore/beginVersions()`` has it.
-    func begin() throws {
-        if catalog.versions != nil { return }
+    ///
+    /// - Returns: The database's name as an author.
+    func begin() throws -> SourceID {
+        if let versions = catalog.versions { return versions.author.source }
         let author = try VersionAuthor(SourceID.new(transaction.options))
         let versions = StoreVersions(author, limit: ClockReserve.limit(after: 0, wall: transaction.wall))
         try versions.save(in: database)
@@ -14,6 +16,7 @@ package struct VersionTable: WrittenTable {
             in: database
         )
         transaction.replaceCatalog { $0.versions = versions }
+        return author.source
     }
 
     /// Calls a closure with the database as an author of versions, and with the system's clock; nil if the database makes no versions.

@@ -220,7 +220,7 @@ package final class LayeredReplicas: ReplicaSource {
         return try inner.bind(names, checkpoints: checkpoints)
     }
 
-    package func beginVersions() throws(LoveseatError) { try inner.beginVersions() }
+    package func beginVersions() throws(LoveseatError) -> SourceID { try inner.beginVersions() }
 
     package func makeReplicas() -> [any Replica] {
         inner.makeReplicas().enumerated().map { layer($1, $0) }

@@ -71,7 +71,7 @@ package final class LiteSession {
             "checkpoint_ids": .array(plan.bindings.map { .string($0.checkpointID) }),
             "collections": .array(plan.bindings.map { .string($0.collection) }),
         ]
-        let properties: MessageProperties = ["Profile": "getCollections", "uuid": database.uuid]
+        let properties: MessageProperties = ["Profile": "getCollections", "uuid": database.source.uuidText]
         send(Message(properties, body: Self.json(.object(body))), .collections)
     }
 
@@ -242,17 +242,4 @@ package final class LiteSession {
     static func json(_ value: JSONValue) -> [UInt8] { JSONText(canonical: value).bytes }
 
     static func parse(_ bytes: [UInt8]) -> JSONValue? { (try? JSONElement(parsing: bytes))?.value }
-}
-
-extension LiteDatabase {
-    /// The source as the UUID that it is.
-    var uuid: String {
-        let digits = source.bytes.hexadecimalText
-        var (parts, rest) = ([Substring](), digits[...])
-        for length in [8, 4, 4, 4, 12] {
-            parts.append(rest.prefix(length))
-            rest = rest.dropFirst(length)
-        }
-        return parts.joined(separator: "-")
-    }
 }

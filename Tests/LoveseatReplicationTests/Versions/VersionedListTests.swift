@@ -44,6 +44,23 @@ struct VersionedListTests {
         #expect(subscription["revocations"] == "true")
         #expect(try talk.take("proposeChanges").message.properties["loveseat"] == nil)
         #expect(subscription["loveseat"] == nil)
+        // The source of its versions, `fUdaPDZFQmioPFKm9bbaIQ`, as recorded peers write it.
+        #expect(talk.opening?.properties["uuid"] == "7d475a3c-3645-4268-a83c-52a6f5b6da21")
+    }
+
+    @Test func `only a session with versions names its source`() throws {
+        let name = try #require(CollectionName(scope: "s", name: "c"))
+        let talk = VersionedTalk(active: {
+            $0 = ActivePlan(
+                collections: [.init(name: name, checkpointID: "cp-x")],
+                pushes: true,
+                pulls: false,
+                isContinuous: false
+            )
+        })
+        try talk.begin(.mobile3)
+        #expect(talk.opening != nil)
+        #expect(talk.opening?.properties["uuid"] == nil)
     }
 
     @Test(

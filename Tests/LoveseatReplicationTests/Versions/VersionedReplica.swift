@@ -275,7 +275,10 @@ final class VersionedReplica: Replica, ReplicaSource {
     /// How often versions were begun.
     private(set) var beginnings = 0
 
-    func beginVersions() { beginnings += 1 }
+    func beginVersions() -> SourceID {
+        beginnings += 1
+        return SourceID(high: 0x7D47_5A3C_3645_4268, low: 0xA83C_52A6_F5B6_DA21)
+    }
 
     func makeReplicas() -> [any Replica] { [self] }
 }

@@ -12,6 +12,8 @@ class SessionTalk {
     private(set) var answers: [UInt64: Result<Message, ReplyError>] = [:]
     private(set) var reports: [ReplicationReport] = []
     private(set) var closeCode: Int?
+    /// The request for collections, if the session began.
+    private(set) var opening: Message?
     private var continuations: [UInt64: ReplyContinuation] = [:]
     private var timers: [ReplicationTimer] = []
     /// The conflicts that the app is to resolve.
@@ -43,7 +45,9 @@ class SessionTalk {
             let body = #"{"checkpoint_ids":["cp-y"],"collections":["_default"]}"#
             _ = try say("getCollections", ["uuid": "7d475a3c-3645-4268-a83c-52a6f5b6da21"], body)?.get()
         } else {
-            try answer(try take("getCollections"), [:], "[{}]")
+            let request = try take("getCollections")
+            opening = request.message
+            try answer(request, [:], "[{}]")
         }
     }
 
