@@ -13,7 +13,7 @@ extension VersionVector {
     /// Returns the vector of this state with everything that another one includes, such as one from which it was made.
     func including(_ other: VersionVector) -> VersionVector {
         guard let name = current else { return other }
-        let mayAddMerge = other.current == name && other.isMerge && !isMerge
+        let mayAddMerge = other.current == name && other.isMerge && other.mergeVersions != mergeVersions
         if !mayAddMerge, other.versions.allSatisfy(versions.contains) { return self }
         var latest = Self.latestTimes(self, other)
         // A state that both describe was merged from the same versions, unless one of the vectors is forged.
