@@ -16,8 +16,10 @@ struct ProtocolForm: Sendable {
 
     private let ownExtensions: String?
     private let isActive: Bool
-    /// The form on which the two sides agreed when the connection began.
-    var negotiated = ReplicationProtocol.mobile3
+    /// The form on which the two sides agreed when the connection began, or which the peer has shown.
+    private(set) var negotiated = ReplicationProtocol.mobile3
+    /// Whether nothing was negotiated, and the peer has not shown its form. Until then it is taken for one with trees.
+    private(set) var isOpen = false
     var addressing = Addressing.unknown
     /// This side's name as an author of versions; nil in a session that names revisions by trees.
     var source: SourceID?
@@ -44,6 +46,18 @@ struct ProtocolForm: Sendable {
         if names == .versions { return .versions }
         if peer.knowsTrees { return .loveseat }
         return isActive ? .hub : .client
+    }
+
+    /// Notes the form on which the two sides agreed; nil if the transport negotiates none.
+    mutating func agree(on negotiated: ReplicationProtocol?) {
+        isOpen = negotiated == nil
+        self.negotiated = negotiated ?? .mobile3
+    }
+
+    /// Notes how the peer names revisions, where nothing was negotiated.
+    mutating func noteNaming(_ names: RevisionNaming) {
+        isOpen = false
+        if names == .versions { negotiated = .mobile4 }
     }
 
     /// The number by which messages name a collection; nil if they name none.

@@ -64,7 +64,9 @@ package final class ReplicationConnection {
 
     package var isOver: Bool { session.isOver }
 
-    package func connected(_ negotiated: ReplicationProtocol) -> [Action] { run { $0.connected(negotiated) } }
+    package func connected(_ negotiated: ReplicationProtocol?) -> [Action] {
+        run { $0.connected(negotiated) }
+    }
     package func timerFired(_ timer: ReplicationTimer) -> [Action] { run { $0.timerFired(timer) } }
     package func localChange(_ collection: Int) -> [Action] { run { $0.localChange(collection) } }
     package func accessChanged() -> [Action] { run { $0.accessChanged() } }

@@ -32,7 +32,7 @@ package actor ReplicationDriver: Replication {
     private let runtime: ReplicationRuntime
     private let peer: ReplicationConnection
     private let channel: any MessageChannel
-    private let negotiated: ReplicationProtocol
+    private let negotiated: ReplicationProtocol?
     private let hooks: ReplicationHooks
     private let omissions: Omissions
     /// Collections in which something was saved, and of which the session has not been told.
@@ -64,12 +64,12 @@ package actor ReplicationDriver: Replication {
         var failure: LoveseatError?
     }
 
-    /// `spill`: takes received bodies that are too much for memory. `deflater` and `checksum`: replace zlib's. `omissions`: mistakes to
+    /// `negotiated`: nil if the transport negotiates no form of the protocol. `spill`: takes received bodies that are too much for memory. `deflater` and `checksum`: replace zlib's. `omissions`: mistakes to
     /// make on purpose; none outside of a simulation.
     package init(
         session: sending ReplicationSession,
         channel: any MessageChannel,
-        negotiated: ReplicationProtocol,
+        negotiated: ReplicationProtocol?,
         runtime: ReplicationRuntime,
         compressionLevel: Int,
         spill: sending (any BodySpill)? = nil,

@@ -29,6 +29,8 @@ package enum ReplicationEffect: Hashable, Sendable {
 package enum ReplyContinuation: Hashable, Sendable {
     case getCollections
     case getCheckpoint(collection: Int)
+    /// Says how the peer names revisions.
+    case form
     case refetchCheckpoint(collection: Int)
     case setCheckpoint(collection: Int)
     case subscribe(collection: Int)

@@ -5,9 +5,9 @@ import LoveseatReplication
 
 /// The side that opened the connection (replication.md §2).
 extension ReplicationSession {
-    mutating func beginActive(_ plan: ActivePlan, _ negotiated: ReplicationProtocol) {
-        let isSoleDefault = plan.collections.map(\.name) == [.default]
-        guard negotiated != .mobile2 || isSoleDefault else {
+    mutating func beginActive(_ plan: ActivePlan) {
+        let isSoleDefault = plan.isSoleDefault
+        guard form.negotiated != .mobile2 || isSoleDefault else {
             return fail(
                 LoveseatError(
                     .unsupported,
@@ -17,7 +17,8 @@ extension ReplicationSession {
         }
         if !plan.isContinuous { startListening() }
         // The form of 2.x is understood by every peer with trees; it has no collections.
-        form.addressing = isSoleDefault && form.names == .trees ? .defaultOnly : .positions
+        form.addressing =
+            isSoleDefault && form.names == .trees && !form.isOpen ? .defaultOnly : .positions
         let replicas = makeReplicas(plan.collections.count)
         let sessions = zip(plan.collections, replicas).enumerated().map { index, bound in
             let (binding, replica) = bound
@@ -47,13 +48,27 @@ extension ReplicationSession {
             )
             effects.append(.send(request.message, then: .getCollections))
         } else {
-            let request = GetCheckpointMessage(id: plan.collections[0].checkpointID, collection: nil)
-            effects.append(.send(request.message, then: .getCheckpoint(collection: 0)))
+            askForCheckpoint(plan)
         }
     }
 
+    /// Asks for the checkpoint of the default collection in the form of 2.x.
+    private mutating func askForCheckpoint(_ plan: ActivePlan) {
+        let request = GetCheckpointMessage(id: plan.collections[0].checkpointID, collection: nil)
+        effects.append(.send(request.message, then: .getCheckpoint(collection: 0)))
+    }
+
     mutating func collectionsAnswered(_ answer: Result<Message, ReplyError>) {
-        guard phase == .negotiating else { return impossible("collections are answered when \(phase)") }
+        guard phase == .negotiating, let plan else {
+            return impossible("collections are answered when \(phase)")
+        }
+        if case .failure(let error) = answer, error.isUnknownRequest, form.isOpen, plan.isSoleDefault {
+            // Couchbase Lite knows collections since 3.1. Nothing older has versions.
+            form.noteNaming(.trees)
+            form.addressing = .defaultOnly
+            collections[0].checkpoint?.wireIndex = nil
+            return askForCheckpoint(plan)
+        }
         do throws(ReplyError) {
             let answer = try GetCollectionsMessage.Answer(try answer.get())
             noteExtensions(answer.extensions)
@@ -69,7 +84,9 @@ extension ReplicationSession {
                     collections[index].checkpoint?.peerAnswered(body, revision: revision)
                 }
             }
-            if missing.isEmpty { startAll() } else { fail(.lacking(missing)) }
+            guard missing.isEmpty else { return fail(.lacking(missing)) }
+            // Two Loveseats speak of trees.
+            if form.isOpen, !form.peer.knowsTrees { askForForm() } else { startAll() }
         } catch { fail(LoveseatError(reply: error, "asking for collections")) }
     }
 
@@ -89,9 +106,10 @@ extension ReplicationSession {
         startAll()
     }
 
-    private mutating func startAll() {
+    mutating func startAll() {
         guard let plan else { return impossible("a passive side starts by itself") }
         phase = .running
+        if form.isOpen { form.noteNaming(.trees) }
         for index in collections.indices {
             guard let checkpoint = collections[index].checkpoint else {
                 impossible("an active side has no checkpoint of collection \(index)")
@@ -135,6 +153,7 @@ extension ReplicationSession {
         switch what {
         case .getCollections: collectionsAnswered(answer)
         case .getCheckpoint: checkpointAnswered(answer)
+        case .form: formAnswered(answer)
         case .refetchCheckpoint(let index):
             collections[index].checkpoint?.refetched(answer, time: now, &effects)
         case .setCheckpoint(let index):
@@ -208,4 +227,9 @@ extension ReplicationSession {
             .resolve(ConflictNotice(collection: index, documentID: id, peer: form.peerKind))
         )
     }
+}
+
+extension ActivePlan {
+    /// Whether only the default collection is replicated, which also the form of 2.x has.
+    fileprivate var isSoleDefault: Bool { collections.map(\.name) == [.default] }
 }

@@ -6,6 +6,8 @@ import LoveseatReplication
 extension ReplicationSession {
     mutating func handle(_ message: Message, number: UInt64) {
         let kind = message.kind
+        // The database failed, which ends the session.
+        guard plan != nil || adoptForm(of: message) else { return }
         if case .passive(let plan) = role, form.addressing == .unknown, kind != .getCollections {
             // The peer may not have the default collection, and was told; or the database failed, which ends the session.
             guard bindDefault(plan, message, number: number) else { return }

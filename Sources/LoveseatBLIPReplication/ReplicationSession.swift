@@ -83,14 +83,14 @@ package struct ReplicationSession {
 
     // MARK: Events
 
-    /// The connection is open and speaks this protocol.
-    package mutating func connected(_ negotiated: ReplicationProtocol) -> [ReplicationEffect] {
+    /// The connection is open and speaks this protocol; nil if the transport negotiates none.
+    package mutating func connected(_ negotiated: ReplicationProtocol?) -> [ReplicationEffect] {
         event { session in
-            session.form.negotiated = negotiated
+            session.form.agree(on: negotiated)
             // The database failed, which ends the session.
             guard session.beginVersions() else { return }
             if let plan = session.plan {
-                session.beginActive(plan, negotiated)
+                session.beginActive(plan)
             } else {
                 session.phase = .running
             }
@@ -98,7 +98,7 @@ package struct ReplicationSession {
     }
 
     /// Prepares the database, if the peer has versions; false if that failed, which ends the session.
-    private mutating func beginVersions() -> Bool {
+    mutating func beginVersions() -> Bool {
         if form.names == .trees { return true }
         let source = source
         form.source = effects.ask { try source.beginVersions() }

@@ -10,6 +10,8 @@ struct ProtocolExtensions: Hashable {
     static let origin = "loveseat_origin"
     /// Of `subChanges`, if the peer's extensions are not known yet: like `activeOnly`, for a peer that announces late deletions.
     static let activeOnly = "loveseat_active_only"
+    /// Of `subChanges`: a filter that no peer has.
+    static let noFilter = "loveseat/none"
     static let none = ProtocolExtensions(
         knowsTrees: false,
         resumesBlobs: false,

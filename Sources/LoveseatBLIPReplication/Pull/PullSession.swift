@@ -72,7 +72,7 @@ struct PullSetup {
 /// ```
 struct PullSession {
     let replica: any ReplicaInbox & ReplicaBlobs
-    let setup: PullSetup
+    private(set) var setup: PullSetup
     var sequences: RemoteSequences
     var lists = ReceivedLists()
     var expectations = Expectations()
@@ -101,6 +101,12 @@ struct PullSession {
     }
 
     var remoteSequence: RemoteSequence? { sequences.done }
+
+    /// Goes on in the form that the peer has shown, where none was negotiated.
+    mutating func adopt(_ form: ProtocolForm) {
+        (setup.names, setup.extensions) = (form.names, form.extensions)
+        peer = form.peerKind
+    }
 
     /// Notes that the peer has taken a revision of this document from here. Its earlier announcements are about an older state.
     mutating func pushed(_ documentID: String) {

@@ -122,13 +122,14 @@ package struct ConnectionOptions: Sendable {
 /// A channel to a peer, and the version of the protocol.
 package struct PeerConnection: Sendable {
     package let channel: any MessageChannel
-    package let negotiated: ReplicationProtocol
+    /// The form of the protocol; nil if the transport negotiates none.
+    package let negotiated: ReplicationProtocol?
     /// The other side's identity. Only listeners know it.
     package let peer: PeerIdentity
 
     package init(
         channel: any MessageChannel,
-        negotiated: ReplicationProtocol,
+        negotiated: ReplicationProtocol?,
         peer: PeerIdentity = PeerIdentity()
     ) {
         self.channel = channel

@@ -58,9 +58,10 @@ package struct WebSocketClient: Sendable {
         for _ in 0...Self.maximumRedirects {
             switch try await attempt(address, sendsCredentials: sendsCredentials) {
             case .connected(let connection):
+                let form = connection.negotiated?.rawValue ?? ""
                 LogDomain.network.log(
                     .debug,
-                    "connected to \(address.hostHeader)\(address.path) with \(connection.negotiated.rawValue)"
+                    "connected to \(address.hostHeader)\(address.path) with \(form)"
                 )
                 return connection
             case .redirected where pairing != nil:

@@ -3,6 +3,10 @@ public import LoveseatCore
 package import LoveseatModel
 
 /// A peer that is reached over the app's own transport, such as Bluetooth or a message queue.
+///
+/// The peer is another Loveseat, or an app of Couchbase Lite 2 to 4 with a listener for message endpoints. A transport negotiates no form of the
+/// protocol, so the replicator asks the peer how it names revisions before it names one itself. Nothing has to be configured, and a peer may be
+/// upgraded to Couchbase Lite 4 under the same ``uid``.
 public struct MessageEndpoint: BLIPEndpoint {
     /// A name for the peer, 1 to 1,024 bytes. Keep it the same for the same peer, because the checkpoint is stored under it.
     public let uid: String
@@ -49,7 +53,6 @@ public struct MessageEndpoint: BLIPEndpoint {
             isActive: true,
             heartbeat: options.heartbeat
         )
-        // The protocol version is not negotiated.
-        return PeerConnection(channel: channel, negotiated: .mobile3)
+        return PeerConnection(channel: channel, negotiated: nil)
     }
 }

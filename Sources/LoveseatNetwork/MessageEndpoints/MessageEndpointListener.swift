@@ -37,6 +37,9 @@ public struct MessageEndpointListenerChange: Sendable {
 
 /// Serves collections over the app's own transports: the app accepts connections and passes them to this listener.
 ///
+/// Peers are other Loveseats, and apps of Couchbase Lite 2 to 4. A transport negotiates no form of the protocol, so the listener speaks to each peer
+/// in the form of the first message that shows one.
+///
 /// It is safe to use from any thread. Connections end when the database closes.
 public final class MessageEndpointListener: Sendable {
     /// The configuration with which the listener was created.
@@ -174,7 +177,7 @@ public final class MessageEndpointListener: Sendable {
                 heartbeat: ReplicatorConfiguration.defaultHeartbeat
             )
             let documents = PeerDocumentLog("\(database.name): connection \(number)")
-            return await peers.serve(PeerConnection(channel: channel, negotiated: .mobile3, peer: peer)) {
+            return await peers.serve(PeerConnection(channel: channel, negotiated: nil, peer: peer)) {
                 [weak self] report in
                 documents.note(report)
                 // Documents and blobs have no feeds here, and the reason why the session ends comes with the end.

@@ -22,7 +22,7 @@ package final class PuppetLine: @unchecked Sendable {
     private let clock = VirtualClock()
     private let link: SimulatedLink
     private let runtime: ReplicationRuntime
-    private let makeDriver: (ReplicationProtocol) -> ReplicationDriver
+    private let makeDriver: (ReplicationProtocol?) -> ReplicationDriver
     private let shared = Shared()
     /// The driver's reports to the app.
     package var reports: [ReplicationReport] { shared.reports }
@@ -70,7 +70,9 @@ package final class PuppetLine: @unchecked Sendable {
     }
 
     /// Begins the conversation, and waits until nobody has anything to say.
-    package func connect(_ negotiated: ReplicationProtocol) throws {
+    ///
+    /// `negotiated`: nil over a transport that negotiates no form of the protocol.
+    package func connect(_ negotiated: ReplicationProtocol?) throws {
         link.listen(.far, { [unowned self] in receive($0) })
         let driver = makeDriver(negotiated)
         self.driver = driver

@@ -38,16 +38,21 @@ class SessionTalk {
         session = ReplicationSession(passive: plan, replicas: source)
     }
 
-    /// Opens the connection, and agrees on the default collection.
-    func begin(_ form: ReplicationProtocol = .mobile4) throws {
-        handle(session.connected(form))
+    /// Opens the connection; nil where nothing is negotiated.
+    func open(_ form: ReplicationProtocol?) { handle(session.connected(form)) }
+
+    /// Opens the connection, and agrees on the default collection. `extensions`: those that the peer names.
+    func begin(_ form: ReplicationProtocol? = .mobile4, extensions: String? = nil) throws {
+        open(form)
         if requests.isEmpty {
             let body = #"{"checkpoint_ids":["cp-y"],"collections":["_default"]}"#
             _ = try say("getCollections", ["uuid": "7d475a3c-3645-4268-a83c-52a6f5b6da21"], body)?.get()
         } else {
             let request = try take("getCollections")
             opening = request.message
-            try answer(request, [:], "[{}]")
+            var properties: MessageProperties = [:]
+            properties["loveseat"] = extensions
+            try answer(request, properties, "[{}]")
         }
     }
 
