@@ -24,7 +24,8 @@ public class Document: DictionaryProtocol, Equatable, Hashable, Sequence {
     /// A number that is greater for later revisions of a document, whichever database they were made in; 0 until the document is saved.
     ///
     /// It is a time in nanoseconds since 1970 if the revision has a version, as in databases that replicate with Couchbase Lite 4, and the number
-    /// of edits that made the revision otherwise, as with Couchbase Lite for documents of its versions before 4.
+    /// of edits that made the revision otherwise, as with Couchbase Lite for documents of its versions before 4. The two cannot be compared: an edit
+    /// that a database without versions makes has a smaller number than the version before it.
     public var timestamp: UInt64 { version?.time ?? revision.map { UInt64($0.generation) } ?? 0 }
 
     init(_ id: String, _ contents: DictionaryContents) {

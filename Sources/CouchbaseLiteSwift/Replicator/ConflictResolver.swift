@@ -28,8 +28,11 @@ public protocol ConflictResolverProtocol {
 
 /// The resolver that comes with Loveseat.
 public final class ConflictResolver {
-    /// The default resolver: a deletion wins, then the version with the greater ``Document/timestamp``, which was edited more often, then
-    /// the greater revision ID. The result is the same on every peer; Couchbase Lite takes the peer's version of two with the same timestamp.
+    /// The default resolver: a deletion wins, then the version that was edited more often, then the greater revision ID of a tree. The result is the
+    /// same on every peer; Couchbase Lite takes the peer's version of two that were edited equally often.
+    ///
+    /// As a collection's resolver, it leaves conflicts with Couchbase Lite 4 to their own rule, in which the later version wins. A resolver that calls it
+    /// gets the answer by edits in these conflicts, too.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
     private init() {}
