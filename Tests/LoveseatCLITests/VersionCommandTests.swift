@@ -40,22 +40,22 @@ struct VersionCommandTests {
             .init(id: "3-0123456789ab", vector: "\(merge); \(first)"), .init(id: "4-00ab"),
         ])
         let merged = [
-            "\tprevious\t\(Self.version(6, Self.dora))\t2020-09-13T12:26:46Z",
-            "\tprevious\t\(Self.version(4, Self.cleo))\t2020-09-13T12:26:44Z",
-            "\tprevious\t\(Self.version(3, Self.ben))\t2020-09-13T12:26:43Z",
-            "\tprevious\t\(first)\t2020-09-13T12:26:41Z",
+            "\tprevious\t\(Self.version(6, Self.dora))\t2020-09-13T12:26:46.000Z",
+            "\tprevious\t\(Self.version(4, Self.cleo))\t2020-09-13T12:26:44.000Z",
+            "\tprevious\t\(Self.version(3, Self.ben))\t2020-09-13T12:26:43.000Z",
+            "\tprevious\t\(first)\t2020-09-13T12:26:41.000Z",
         ]
         let lines = try folder.run("revs", "db", "tower").lines
         #expect(
             lines == [
                 "4-00ab\t3-0123456789ab\tcurrent leaf\t400ab000000@Revision+Tree+Encoding\t4-00ab000000"
             ] + merged + [
-                "3-0123456789ab\t\(ids[2])\t\t\(Self.version(6, Self.dora))\t2020-09-13T12:26:46Z",
-                "\tmerged\t\(Self.version(4, Self.cleo))\t2020-09-13T12:26:44Z",
-                "\tmerged\t\(Self.version(3, Self.ben))\t2020-09-13T12:26:43Z",
-                "\tprevious\t\(first)\t2020-09-13T12:26:41Z",
+                "3-0123456789ab\t\(ids[2])\t\t\(Self.version(6, Self.dora))\t2020-09-13T12:26:46.000Z",
+                "\tmerged\t\(Self.version(4, Self.cleo))\t2020-09-13T12:26:44.000Z",
+                "\tmerged\t\(Self.version(3, Self.ben))\t2020-09-13T12:26:43.000Z",
+                "\tprevious\t\(first)\t2020-09-13T12:26:41.000Z",
                 "\tprevious\t1aabbccddee@Revision+Tree+Encoding\t1-aabbccddee",
-                "\(ids[2])\t1-aabbccddeeff\tderived\t\(first)\t2020-09-13T12:26:41Z",
+                "\(ids[2])\t1-aabbccddeeff\tderived\t\(first)\t2020-09-13T12:26:41.000Z",
                 "\tprevious\t1aabbccddee@Revision+Tree+Encoding\t1-aabbccddee",
                 "1-aabbccddeeff\t-\t",
             ]
@@ -94,7 +94,46 @@ struct VersionCommandTests {
         #expect(fields[2][2] == "derived")
         let json = try folder.run("revs", "db", "tower", "--json").lines.map { try JSONValue(parsing: $0) }
         #expect(json.map { $0["isOwn"]?.bool } == [true, false])
+        #expect(json.map { $0["time"]?.string } == [fields[0][4], fields[2][4]])
         #expect(json.map { $0["version"]?.string } == [fields[0][3], fields[2][3]])
+    }
+
+    @Test func `a version names its revision, in whole or abbreviated`() throws {
+        let (first, second) = (Self.version(1, Self.anna), Self.version(2, Self.ben))
+        let ids = try receive([.init(vector: first), .init(vector: "\(second); \(first)")])
+        for name in [second, "\(second.prefix { $0 != "@" })@"] {
+            let content = try folder.run("get", "db", "tower", "--rev", name, "--raw")
+            #expect(content.lines == [#"{"text":"there"}"#])
+            #expect(try folder.run("resolve", "db", "tower", "--keep", name).lines == [ids[0].text])
+        }
+        #expect(try folder.run("get", "db", "tower", "--rev", Self.version(3, Self.ben)).status == 66)
+        #expect(try folder.run("put", "db", "tower", "{}", "--rev", first).status == 65)
+        #expect(try folder.run("put", "db", "tower", "{}", "--rev", second).status == 0)
+    }
+
+    @Test func `two authors' versions of one time are told apart`() throws {
+        let (first, second) = (Self.version(1, Self.anna), Self.version(1, Self.ben))
+        _ = try receive([.init(vector: first), .init(vector: "\(second); \(first)")])
+        let time = "\(first.prefix { $0 != "@" })@"
+        let several = try folder.run("get", "db", "tower", "--rev", time)
+        #expect(several.status == 65)
+        for version in [first, second] { #expect(several.errors.contains(version), "\(several.errors)") }
+        #expect(try folder.run("get", "db", "tower", "--rev", "\(time)Z").status == 0)
+    }
+
+    @Test func `the source of a database is printed when it has one`() throws {
+        try folder.run("create", "db")
+        #expect(try !folder.run("info", "db").output.contains("source"))
+        #expect(try JSONValue(parsing: folder.run("info", "db", "--json").output)["source"] == .null)
+        let database = try Database(name: "db", config: DatabaseConfiguration(directory: folder.path))
+        try database.store.beginVersions()
+        try database.defaultCollection().save(Document(id: "tower"))
+        try database.close()
+        let revision = try JSONValue(parsing: folder.run("revs", "db", "tower", "--json").output)
+        let source = try #require(revision["version"]?.string?.split(separator: "@").last)
+        #expect(try folder.run("info", "db").lines.contains("source      \(source)"))
+        let info = try JSONValue(parsing: folder.run("info", "db", "--json").output)
+        #expect(info["source"]?.string == String(source))
     }
 
     @Test func `a document without versions is shown as ever`() throws {

@@ -58,7 +58,12 @@ struct Create: ParsableCommand {
 }
 
 struct Info: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Show the collections and sizes of a database.")
+    static let configuration = CommandConfiguration(
+        abstract: "Show the collections and sizes of a database.",
+        discussion: """
+            The source is the database's name in the versions that it makes. It has one from its first session with a peer of Couchbase Lite 4 on.
+            """
+    )
 
     @OptionGroup var argument: DatabaseArgument
     @Flag(help: "Print one JSON object.")
@@ -70,9 +75,12 @@ struct Info: ParsableCommand {
         let (blobs, blobBytes) = Self.size("\(path)/blobs") { _ in true }
         let bytes = Self.documentBytes(path)
         var collections: [(String, UInt64)] = []
+        var source: SourceID?
         for scope in try database.scopes() {
             for collection in try scope.collections() {
                 collections.append((collection.fullName, collection.count))
+                // All collections of a database have the same.
+                source = try source ?? CollectionHistory(collection).source()
             }
         }
         if json {
@@ -82,11 +90,13 @@ struct Info: ParsableCommand {
                 "blobs": JSONValue(blobs),
                 "blobBytes": JSONValue(blobBytes),
                 "collections": .object(JSONObject(collections.map { ($0.0, JSONValue($0.1)) }) { $1 }),
+                "source": source.map { .string($0.text) } ?? .null,
             ])
         } else {
             try Output.standard.line("folder      \(path)")
             try Output.standard.line("documents   \(bytes.counted("byte"))")
             try Output.standard.line("blobs       \(blobs), \(blobBytes.counted("byte"))")
+            if let source { try Output.standard.line("source      \(source.text)") }
             for (name, count) in collections {
                 try Output.standard.line("collection  \(name): \(count.counted("document"))")
             }

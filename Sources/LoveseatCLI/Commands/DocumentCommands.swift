@@ -111,9 +111,7 @@ struct Get: ParsableCommand {
         let (database, collection) = try options.read()
         let text: JSONText
         if let rev {
-            let known = try collection.requiring(id) {
-                try CollectionHistory(collection).revisions(of: id).map(\.id)
-            }
+            let known = try collection.requiring(id) { try CollectionHistory(collection).revisions(of: id) }
             let hint = "revs"
             guard let revision = try RevisionArgument.revision(rev, of: id, among: known, hint: hint) else {
                 throw LoveseatError(.notFound, "\"\(id)\" has no revision \(rev): see `loveseat \(hint)`")
@@ -163,7 +161,9 @@ struct Put: ParsableCommand {
     var id: String
     @Argument(help: "The document, a JSON object; read from standard input if omitted.")
     var json: String?
-    @Option(help: "The revision to replace; nothing is saved if the document has another one.")
+    @Option(
+        help: "The revision to replace, or its version; nothing is saved if the document has another one."
+    )
     var rev: String?
 
     func run() throws {
@@ -185,8 +185,12 @@ struct Put: ParsableCommand {
         var document = given
         let stored = try collection.document(id: id)
         if let rev {
-            let conflict = LoveseatError(.conflict, "\"\(id)\" is not at revision \(rev)")
-            guard var changed = stored, changed.revisionID?.text == rev else { throw conflict }
+            let conflict = LoveseatError(
+                .conflict,
+                "\"\(id)\" is not at revision \(rev): see `loveseat revs`"
+            )
+            let names = [stored?.revisionID?.text, stored?.version?.text].compactMap(\.self)
+            guard var changed = stored, names.contains(where: { $0.isExactly(rev) }) else { throw conflict }
             changed.properties = document.properties
             let isSaved = try LoveseatError.ofInput {
                 try collection.save(&changed, concurrencyControl: .failOnConflict)

@@ -14,10 +14,13 @@ struct Revisions: ParsableCommand {
             lines, the origin is the first revision of the line.
 
             Peers of Couchbase Lite 4 name revisions by versions. A revision with a version has it as its fourth field, the \
-            version's time as the fifth, and "own" as the sixth if this database made the version. The lines below list the two versions of which it was merged, if it is a merge, and the \
-            previous ones, the last of each other database. A version by Revision+Tree+Encoding stands for a revision without a \
-            version; its time is the beginning of that revision's ID. A derived ID was made from the version, because the \
-            revision came from a peer that has no revision IDs.
+            version's time as the fifth, and "own" as the sixth if this database made the version, by the source that it has now. The lines below list the \
+            two versions of which it was merged, if it is a merge, and the previous ones, the last of each other database. Where \
+            Couchbase Lite 4 writes * as the source of its own versions, the source is written out. A version by \
+            Revision+Tree+Encoding stands for a revision without a version, and has the beginning of that revision's ID instead of a time. A derived ID \
+            was made from the version, because the revision came from a peer that has no revision IDs.
+
+            With --json, a revision with a version also has "version", "time", "isOwn", "merged" and "previous".
             """
     )
 
@@ -47,7 +50,10 @@ struct Revisions: ParsableCommand {
             "origins": .array(revision.origins.map { .string($0.text) }),
         ]
         revision.addVersions(to: &object)
-        if let version = revision.vector?.current { object["isOwn"] = .bool(version.source == own) }
+        if let version = revision.vector?.current {
+            object["isOwn"] = .bool(version.source == own)
+            object["time"] = version.dateText.map { .string($0) } ?? .null
+        }
         try Output.standard.line(JSONValue.object(object))
     }
 
@@ -72,11 +78,18 @@ struct Revisions: ParsableCommand {
 }
 
 extension Version {
-    /// The time as a date, to the second; or the beginning of the ID of the revision for which the version stands, 10 digits of the digest.
+    /// The time as a date, to the millisecond; nil for a version that stands for a revision without one.
+    fileprivate var dateText: String? {
+        if source == .revisionTree { return nil }
+        // Foundation's own fraction is a millisecond too low for half of all times.
+        let second = Date(timeIntervalSince1970: Double(time / 1_000_000_000)).formatted(.iso8601)
+        let milliseconds = String(time / 1_000_000 % 1_000 + 1_000).dropFirst()
+        return "\(second.dropLast()).\(milliseconds)Z"
+    }
+
+    /// The time as a date; or the beginning of the ID of the revision for which the version stands, 10 digits of the digest.
     fileprivate var timeText: String {
-        guard source == .revisionTree else {
-            return Date(timeIntervalSince1970: Double(time) / 1_000_000_000).formatted(.iso8601)
-        }
+        if let dateText { return dateText }
         let digest = String(time & 0xFF_FFFF_FFFF, radix: 16)
         return "\(time >> 40)-" + String(repeating: "0", count: 10 - digest.count) + digest
     }

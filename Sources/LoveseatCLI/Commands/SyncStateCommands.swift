@@ -112,9 +112,15 @@ struct Resolve: AsyncParsableCommand {
 
     func run() async throws {
         let (database, collection) = try options.read()
-        let leaves = try collection.requiring(id) { try CollectionConflicts(collection).liveLeaves(of: id) }
+        let (leaves, known) = try collection.requiring(id) {
+            (
+                try CollectionConflicts(collection).liveLeaves(of: id),
+                try CollectionHistory(collection).revisions(of: id)
+            )
+        }
         try await database.close()
-        let found = try RevisionArgument.revision(keep, of: id, among: leaves, hint: "conflicts")
+        let live = known.filter { leaves.contains($0.id) }
+        let found = try RevisionArgument.revision(keep, of: id, among: live, hint: "conflicts")
         guard let revision = found else {
             let list = leaves.map(\.text).joined(separator: ", ")
             throw LoveseatError(
