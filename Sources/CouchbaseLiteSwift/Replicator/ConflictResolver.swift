@@ -31,8 +31,7 @@ public final class ConflictResolver {
     /// The default resolver: a deletion wins, then the version that was edited more often, then the greater revision ID of a tree. The result is the
     /// same on every peer; Couchbase Lite takes the peer's version of two that were edited equally often.
     ///
-    /// As a collection's resolver, it leaves conflicts with Couchbase Lite 4 to their own rule, in which the later version wins. A resolver that calls it
-    /// gets the answer by edits in these conflicts, too.
+    /// In a conflict with Couchbase Lite 4 the later version wins, and a version over a revision of a tree.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
     private init() {}
