@@ -9,113 +9,10 @@ import Testing
 
 /// Sessions over `CBMobile_4` with a database: trees with vectors here, versions on the wire (version-vectors.md §11, docs/decisions/0015).
 struct VersionedDatabaseTests {
-    /// A database and a session with it.
-    private final class Peer {
-        let talk: SessionTalk
-        let store: DocumentStore
-        let collection: CollectionHandle
-        private let scratch: Scratch
-
-        private init(
-            _ prepare: (DocumentStore, CollectionHandle) throws -> Void,
-            _ talk: (DocumentStore, CollectionHandle) throws -> SessionTalk
-        ) throws {
-            scratch = try Scratch()
-            var options = DocumentStore.Options()
-            // Later than every version of the tests.
-            options.system.nanoseconds = { 0x18E9_F200_0000_0000 }
-            store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs", options: options)
-            collection = try #require(store.collection(.default))
-            try prepare(store, collection)
-            self.talk = try talk(store, collection)
-            try self.talk.begin()
-        }
-
-        convenience init(
-            active change: (inout ActivePlan) -> Void,
-            asksResolver: Bool = false,
-            _ prepare: (DocumentStore, CollectionHandle) throws -> Void = { _, _ in }
-        ) throws {
-            try self.init(prepare) { store, collection in
-                var rules = CollectionRules()
-                rules.asksResolver = asksResolver
-                let replicas = DatabaseReplicas(
-                    store: store,
-                    collections: [collection],
-                    checkpointIDs: ["cp-x"],
-                    remote: try store.write { try $0.checkpointTables.remoteNumber("ws://peer/db") },
-                    rules: [rules],
-                    nowMilliseconds: { 0 }
-                )
-                return SessionTalk(active: change, replicas)
-            }
-            if talk.has("subChanges") { try talk.answer(try talk.take("subChanges")) }
-        }
-
-        convenience init(
-            passive change: (inout PassivePlan) -> Void = { _ in },
-            _ prepare: (DocumentStore, CollectionHandle) throws -> Void = { _, _ in }
-        ) throws {
-            try self.init(prepare) { store, _ in
-                SessionTalk(passive: change, DatabaseReplicas(store: store, nowMilliseconds: { 0 }))
-            }
-        }
-
-        func record(_ id: String = "d") throws -> DocumentRecord? {
-            try store.readRows { try $0.record(id, in: collection) }
-        }
-
-        /// The state of the current revision.
-        func state(_ id: String = "d") throws -> StateHistory? {
-            try record(id).map { try $0.tree().versions.state(of: $0.revision) }
-        }
-
-        @discardableResult
-        func save(_ body: String, isDeleted: Bool = false) throws -> RevisionID? {
-            try Self.save(body, isDeleted: isDeleted, store, collection)
-        }
-
-        @discardableResult
-        static func save(
-            _ body: String,
-            isDeleted: Bool = false,
-            _ store: DocumentStore,
-            _ collection: CollectionHandle
-        ) throws -> RevisionID? {
-            let body = try JSONText(body)
-            return try store.write {
-                try $0.save("d", in: collection, body: body, isDeleted: isDeleted, condition: .lastWriteWins)?
-                    .revision
-            }
-        }
-
-        /// The peer sends a state, which was announced or proposed with its whole vector.
-        func receive(
-            _ state: String,
-            revisions: [String] = [],
-            _ body: String,
-            sequence: Int = 1,
-            over base: String? = nil
-        ) throws -> (list: String, answer: String) {
-            let vector = try VersionVector(state)
-            let history = StateHistory(vector, revisions: revisions.compactMap { RevisionID($0) })
-            let name = history.rev ?? ""
-            let isPush = base != nil
-            let list =
-                isPush
-                ? try talk.ask("proposeChanges", #"[["d","\#(state)","\#(base ?? "")",9]]"#)
-                : try talk.ask("changes", #"[[\#(sequence),"d","\#(state)",0,9]]"#)
-            var properties: [(String, String)] = [("id", "d"), ("rev", name), ("sequence", String(sequence))]
-            if isPush { properties.append(("noconflicts", "1")) }
-            if let rest = history.history { properties.append(("history", rest)) }
-            return (list, try talk.send(properties, body))
-        }
-    }
-
     private func state(_ vector: String) throws -> StateHistory { StateHistory(try VersionVector(vector)) }
 
     @Test func `a pulled state is stored as it came, and its successors replace it`() throws {
-        let peer = try Peer(active: { $0.pulls = true })
+        let peer = try VersionedPeer(active: { $0.pulls = true })
         #expect(try peer.receive(Texts.a1, #"{"n":1}"#) == ("[[]]", "taken: "))
         #expect(try peer.state() == state(Texts.a1))
         #expect(try peer.receive(Texts.vectorB3, #"{"n":2}"#, sequence: 2).list == "[[\"\(Texts.a1)\"]]")
@@ -130,7 +27,7 @@ struct VersionedDatabaseTests {
     }
 
     @Test func `an edit of a pulled state is proposed over it, and sent with its vector`() throws {
-        let peer = try Peer(active: { ($0.pulls, $0.pushes, $0.isContinuous) = (true, true, true) })
+        let peer = try VersionedPeer(active: { ($0.pulls, $0.pushes, $0.isContinuous) = (true, true, true) })
         _ = try peer.receive(Texts.vectorB3, #"{"n":1}"#)
         try peer.save(#"{"n":2}"#)
         peer.talk.localChange()
@@ -155,8 +52,10 @@ struct VersionedDatabaseTests {
     func `a document of a tree is proposed under the version that stands for it, and an edit on top of that`()
         throws
     {
-        let peer = try Peer(active: { ($0.pushes, $0.isContinuous) = (true, true) }) { store, collection in
-            _ = try Peer.save(#"{"n":1}"#, store, collection)
+        let peer = try VersionedPeer(active: { ($0.pushes, $0.isContinuous) = (true, true) }) {
+            store,
+            collection in
+            _ = try VersionedPeer.save(#"{"n":1}"#, store, collection)
         }
         let encoded = try #require(try peer.record()?.revision.encodedVersion?.text)
         let proposal = try peer.talk.take("proposeChanges")
@@ -178,8 +77,8 @@ struct VersionedDatabaseTests {
     func `a peer that pulls gets a document of a tree under the version that stands for it`(_ since: String?)
         throws
     {
-        let peer = try Peer(passive: { _ in }) { store, collection in
-            _ = try Peer.save(#"{"n":1}"#, store, collection)
+        let peer = try VersionedPeer(passive: { _ in }) { store, collection in
+            _ = try VersionedPeer.save(#"{"n":1}"#, store, collection)
         }
         var properties: MessageProperties = ["versioning": "version-vectors"]
         properties["since"] = since
@@ -205,7 +104,7 @@ struct VersionedDatabaseTests {
     func `a passive side takes what includes its state, and refuses what does not with the whole vector`()
         throws
     {
-        let peer = try Peer()
+        let peer = try VersionedPeer()
         #expect(try peer.receive(Texts.vectorB3, #"{"n":1}"#, over: "") == ("[]", "taken: "))
         // The parent is missing, and the vector shows that it is newer.
         #expect(try peer.receive(Texts.vectorM6, #"{"n":2}"#, over: "").list == "[]")
@@ -224,8 +123,8 @@ struct VersionedDatabaseTests {
     func `a state that a client made of the current one is taken, though its history does not say so`(
         _ namesVersion: Bool
     ) throws {
-        let peer = try Peer(passive: { _ in }) { store, collection in
-            _ = try Peer.save(#"{"n":1}"#, store, collection)
+        let peer = try VersionedPeer(passive: { _ in }) { store, collection in
+            _ = try VersionedPeer.save(#"{"n":1}"#, store, collection)
         }
         let id = try #require(try peer.record()?.revision)
         let encoded = try #require(id.encodedVersion)
@@ -243,7 +142,7 @@ struct VersionedDatabaseTests {
     }
 
     @Test func `a version by a clock that is far ahead is refused as its document's error`() throws {
-        let peer = try Peer(active: { $0.pulls = true })
+        let peer = try VersionedPeer(active: { $0.pulls = true })
         let (list, answer) = try peer.receive("18e9f30000000000@\(Texts.a)", "{}")
         #expect(list == "[[]]")
         #expect(answer == "LiteCore/\(LoveseatError.Code.badRevisionID.value)")
@@ -255,7 +154,7 @@ struct VersionedDatabaseTests {
     func `a conflict waits for the app's resolver, and its result is pushed if the local side won`(
         _ resolution: Resolution
     ) async throws {
-        let peer = try Peer(
+        let peer = try VersionedPeer(
             active: { ($0.pulls, $0.pushes, $0.isContinuous) = (true, true, true) },
             asksResolver: true
         )
@@ -317,7 +216,7 @@ struct VersionedDatabaseTests {
     func `a proposal that the peer refuses is made again over the peer's state if that is part of ours`()
         throws
     {
-        let peer = try Peer(active: { ($0.pulls, $0.pushes, $0.isContinuous) = (true, true, true) })
+        let peer = try VersionedPeer(active: { ($0.pulls, $0.pushes, $0.isContinuous) = (true, true, true) })
         _ = try peer.receive(Texts.vectorM6, #"{"n":1}"#)
         try peer.save(#"{"n":2}"#)
         peer.talk.localChange()
@@ -333,7 +232,7 @@ struct VersionedDatabaseTests {
     }
 
     @Test func `a delta from a peer is expanded against the version that it names`() throws {
-        let peer = try Peer(active: { ($0.pulls, $0.usesDeltas) = (true, true) })
+        let peer = try VersionedPeer(active: { ($0.pulls, $0.usesDeltas) = (true, true) })
         _ = try peer.receive(Texts.a1, #"{"a":1,"b":2}"#)
         #expect(try peer.talk.ask("changes", #"[[2,"d","\#(Texts.vectorB3)",0,9]]"#) == "[[\"\(Texts.a1)\"]]")
         let properties = [
@@ -341,14 +240,5 @@ struct VersionedDatabaseTests {
         ]
         #expect(try peer.talk.send(properties, #"{"b":3}"#) == "taken: ")
         #expect(try peer.record()?.body.description == #"{"a":1,"b":3}"#)
-    }
-}
-
-extension SessionTalk {
-    /// Sends a revision, and returns the outcome.
-    func send(_ properties: [(String, String)], _ body: String) throws -> String {
-        var all: MessageProperties = [:]
-        for (name, value) in properties { all[name] = value }
-        return try refusal("rev", all, body)
     }
 }

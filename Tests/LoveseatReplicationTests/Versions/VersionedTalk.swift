@@ -18,6 +18,8 @@ class SessionTalk {
     private var timers: [ReplicationTimer] = []
     /// The conflicts that the app is to resolve.
     private(set) var conflicts: [ConflictNotice] = []
+    /// The checkpoint of this side that the peer has; nil if it has none.
+    var checkpoint: String?
     private var lastRequest: UInt64 = 0
     private var lastSaid: UInt64 = 0
 
@@ -48,11 +50,37 @@ class SessionTalk {
             let body = #"{"checkpoint_ids":["cp-y"],"collections":["_default"]}"#
             _ = try say("getCollections", ["uuid": "7d475a3c-3645-4268-a83c-52a6f5b6da21"], body)?.get()
         } else {
+            try answerCheckpoint()
+        }
+    }
+
+    private func answerCheckpoint() throws {
+        guard has("getCheckpoint") else {
+            let body = checkpoint.map { #"{"rev":"1-cc",\#($0.dropFirst())"# } ?? "{}"
             let request = try take("getCollections")
             opening = request.message
             var properties: MessageProperties = [:]
             properties["loveseat"] = extensions
-            try answer(request, properties, "[{}]")
+            return try answer(request, properties, "[\(body)]")
+        }
+        // A session with trees about the default collection alone asks for its checkpoint only.
+        let request = try take("getCheckpoint")
+        if let checkpoint {
+            try answer(request, ["rev": "1-cc"], checkpoint)
+        } else {
+            try refuse(request, "HTTP", 404)
+        }
+    }
+
+    /// Has the session save its checkpoint at the peer.
+    func saveCheckpoint() throws {
+        while let timer = timers.firstIndex(of: .checkpoint(collection: 0)) {
+            timers.remove(at: timer)
+            handle(session.timerFired(.checkpoint(collection: 0)))
+            if !has("setCheckpoint") { continue }
+            let request = try take("setCheckpoint")
+            checkpoint = String(decoding: request.message.body, as: UTF8.self)
+            try answer(request, ["rev": "1-cc"])
         }
     }
 
