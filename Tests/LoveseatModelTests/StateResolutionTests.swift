@@ -67,6 +67,7 @@ import Testing
         let verdicts: [(ConflictVerdict, String, JSONText)] = [
             (.local, local, body(1)), (.remote, remote, body(2)),
             (.merged(body: body(3), isDeleted: false, parent: rev("2-bb")), merged, body(3)),
+            (.merged(body: .emptyObject, isDeleted: true, parent: rev("2-bb")), merged, .emptyObject),
         ]
         for (verdict, expected, content) in verdicts {
             var (tree, pending) = try Self.conflict(mine, theirs)

@@ -33,6 +33,22 @@ import Testing
         #expect(seen.count == 4)
     }
 
+    // 20
+    @Test func `a state and a version are never in conflict`() throws {
+        for (seed, world) in try Self.worlds(adopts: true) {
+            let states = world.states.suffix(Self.compared)
+            for state in states {
+                for version in states.compactMap(\.vector.current) {
+                    let relation = state.vector.relation(to: version)
+                    let expected: StateRelation =
+                        state.vector.current == version
+                        ? .same : state.vector.covers(version) ? .newer : .older
+                    #expect(relation == expected, "seed \(seed): \(state.vector) to \(version)")
+                }
+            }
+        }
+    }
+
     // 19: without trivial merges, after which later edits by others do not know of the loser.
     @Test func `where all conflicts are merged, the relation is a partial order`() throws {
         for (seed, world) in try Self.worlds(adopts: false) {

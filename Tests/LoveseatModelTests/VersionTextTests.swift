@@ -136,6 +136,25 @@ import Testing
         #expect(throws: VersionError(.tooLong)) { try Version(blanks + " ") }
     }
 
+    // 10
+    @Test func `text takes time in proportion to what is read of it`() throws {
+        func seconds(_ body: () -> Void) -> Double {
+            let times = (0..<7).map { _ in ContinuousClock().measure(body) / .seconds(1) }
+            return times.min() ?? 0
+        }
+        func list(_ count: UInt64) -> [UInt8] {
+            Array((1...count).map { "1@\(SourceID(high: $0, low: 0))" }.joined(separator: ", ").utf8)
+        }
+        let (short, long) = (list(50), list(1_000))
+        // Twenty times as much; it would be 400 times if each version were compared with each.
+        let one = seconds { for _ in 0..<100 { _ = try? VersionVector(utf8: short) } }
+        #expect(seconds { for _ in 0..<100 { _ = try? VersionVector(utf8: long) } } < one * 150)
+        // Too long a text is not read.
+        let huge = [UInt8](repeating: UInt8(ascii: "1"), count: 50_000_000)
+        #expect(seconds { for _ in 0..<100 { _ = try? VersionVector(utf8: huge) } } < one * 150)
+        #expect(throws: VersionError(.tooLong)) { try VersionVector(utf8: huge) }
+    }
+
     // 1 (§13.1)
     @Test(arguments: ["1-aa", "97-beef", "8388608-00"])
     func `a revision ID of a tree is told apart by its hyphen`(text: String) throws {
