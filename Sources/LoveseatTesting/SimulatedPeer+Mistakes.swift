@@ -40,6 +40,13 @@ extension SimulatedPeer {
         }
     }
 
+    /// A mistake: a process that starts again does not know which times the versions of the database have.
+    func forgetClock() throws {
+        // Only a database that makes versions has a clock.
+        if store.source == nil { return }
+        try store.write { try $0.setInfo("clock", "0") }
+    }
+
     /// Puts the content that was here before on top of a hub's revision that was made on it.
     func undo(
         _ revision: IncomingRevision,

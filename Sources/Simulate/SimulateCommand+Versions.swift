@@ -5,14 +5,16 @@ import LoveseatTesting
 
 extension SimulateCommand {
     func simulateVersions(_ range: ClosedRange<UInt64>) throws {
+        let chosen = try parseVersionWorlds()
+        if faults { return try checkVersionFaults(range, chosen) }
+        let planted = try fault.map(parseVersionFault)
         var failures = 0
         var totals = (connections: 0, revisions: 0, longest: 0)
         var causes: [String: Int] = [:]
         for seed in range {
             var simulation = VersionSimulation(seed: seed)
-            simulation.edits = edits
-            simulation.isVerbose = verbose
-            if let contents { simulation.repeatsContents = contents == .few }
+            configure(&simulation, chosen)
+            if let planted { simulation.plant(planted) }
             let report = try simulation.run()
             totals.connections += report.connections
             totals.revisions += report.revisions
@@ -25,7 +27,7 @@ extension SimulateCommand {
             print("seed \(seed): \(report.peers.counted("peer")), \(problems.count.counted("problem"))")
             for problem in problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --versions --seeds \(seed) --edits \(edits)\(chosenContents)"
+                "  replay: swift run -c release simulate --versions --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(chosenContents)"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
@@ -35,6 +37,52 @@ extension SimulateCommand {
         print("\(totals.longest.counted("frame")) in the longest connection")
         for (cause, count) in causes.sorted(by: { $0.key < $1.key }) { print("\(count): \(cause)") }
         if failures > 0 { throw ExitCode(1) }
+    }
+
+    private func configure(_ simulation: inout VersionSimulation, _ chosen: Set<VersionSimulation.World>) {
+        simulation.edits = edits
+        simulation.isVerbose = verbose
+        simulation.worlds = chosen
+        if let contents { simulation.repeatsContents = contents == .few }
+    }
+
+    private func checkVersionFaults(
+        _ range: ClosedRange<UInt64>,
+        _ chosen: Set<VersionSimulation.World>
+    ) throws {
+        var missed = 0
+        for fault in PlantedVersionFault.allCases {
+            if let seed = try fault.search(range, { configure(&$0, chosen) }) {
+                print("\(fault.rawValue): caught at seed \(seed)")
+            } else {
+                missed += 1
+                print("\(fault.rawValue): MISSED in \(range.count.counted("run"))")
+            }
+        }
+        let count = PlantedVersionFault.allCases.count
+        print("\(count - missed) of \(count) faults caught")
+        if missed > 0 { throw ExitCode(1) }
+    }
+
+    private func parseVersionFault(_ name: String) throws -> PlantedVersionFault {
+        guard let fault = PlantedVersionFault(rawValue: name) else {
+            let names = PlantedVersionFault.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("no fault \"\(name)\" with --versions: there are \(names)")
+        }
+        return fault
+    }
+
+    private func parseVersionWorlds() throws -> Set<VersionSimulation.World> {
+        guard let worlds, worlds != "none" else { return [] }
+        return Set(
+            try worlds.split(separator: ",").map { name in
+                guard let world = VersionSimulation.World(rawValue: String(name)) else {
+                    let names = VersionSimulation.World.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ValidationError("no world \"\(name)\" with --versions: there are \(names)")
+                }
+                return world
+            }
+        )
     }
 
     /// Plays recordings with a Loveseat in the place of each peer in turn.

@@ -5,6 +5,8 @@ package final class LiteLine {
     package let session: LiteSession
     /// Called with every message in words; nil where nobody reads them.
     package var onMessage: ((String) -> Void)?
+    /// Called with everything that comes. The session is given the result.
+    var onArrival: ((BLIPConnection.Event) -> BLIPConnection.Event)?
     /// The number of revisions that were sent or received.
     private(set) var revisions = 0
     /// Whether everything that the session said has been passed on.
@@ -16,7 +18,8 @@ package final class LiteLine {
     /// A frame came.
     package func receive(_ frame: [UInt8]) throws(BLIPError) {
         try connection.receive(frame)
-        for event in connection.drainEvents() {
+        for arrived in connection.drainEvents() {
+            let event = onArrival?(arrived) ?? arrived
             onMessage?("> \(event)")
             if case .request(_, let message) = event, message.profile == "rev" { revisions += 1 }
             session.receive(event)

@@ -53,6 +53,10 @@ final class LiteLink: @unchecked Sendable {
         /// Reports messages and requests to the database, for people; not a part of the trace.
         let detail: ((String) -> Void)?
         let onEnd: (LiteLink) -> Void
+        /// Puts something between the Loveseat's database and its sessions.
+        var wrap: (any ReplicaSource, SimulatedPeer) -> any ReplicaSource = { replicas, _ in replicas }
+        /// Called with each message that the Loveseat sends. The peer is given the result.
+        var onMessage: ((BLIPConnection.Event, SimulatedPeer) -> BLIPConnection.Event)?
     }
 
     let own: SimulatedPeer
@@ -67,9 +71,14 @@ final class LiteLink: @unchecked Sendable {
     private let link: SimulatedLink
     private var dice: SeededGenerator
     private var isWorkScheduled = false
-    private var isDriverDone = false
-    private var isLineDone = false
-    private var isLeaving = false
+    private var ending = Ending()
+    private struct Ending {
+        var isDriverDone = false
+        var isLineDone = false
+        var isLeaving = false
+        /// The Loveseat's process died: it writes nothing down any more.
+        var isDead = false
+    }
     /// Frames that went over the link, both ways.
     var frames: Int { link.messages }
 
@@ -83,6 +92,7 @@ final class LiteLink: @unchecked Sendable {
         if let detail = surroundings.detail {
             line.onMessage = { detail("lite \(lite.index) (with \(own.index)) \($0)") }
         }
+        if let onMessage = surroundings.onMessage { line.onArrival = { onMessage($0, own) } }
     }
 
     private static func session(of own: SimulatedPeer, _ lite: LitePeer, _ plan: Plan) -> LiteSession {
@@ -120,10 +130,12 @@ final class LiteLink: @unchecked Sendable {
         let driver = plan.isLiteActive ? makePassive() : try makeActive()
         runtime.task { [self] in
             let error = await driver.run()
-            // Broken links are not mistakes.
-            if let error, !error.isTransient, error.code != .webSocketGoingAway { failure = failure ?? error }
+            // Broken links are not mistakes, and a process that died has nothing to say.
+            if let error, !ending.isDead, !error.isTransient, error.code != .webSocketGoingAway {
+                failure = failure ?? error
+            }
             surroundings.trace("\(own.index) has left \(lite.index)")
-            isDriverDone = true
+            ending.isDriverDone = true
             endIfOver()
         }
         // The other side begins.
@@ -138,6 +150,12 @@ final class LiteLink: @unchecked Sendable {
         link.cut()
     }
 
+    /// The Loveseat's process dies: it notices nothing more, and nothing that it kept in memory is written down.
+    func crash() {
+        ending.isDead = true
+        link.kill(.near)
+    }
+
     // MARK: The Loveseat
 
     private func makeDriver(
@@ -145,9 +163,9 @@ final class LiteLink: @unchecked Sendable {
         _ make: (any ReplicaSource) -> ReplicationSession
     ) -> ReplicationDriver {
         let layers = SimulatedReplica.layers(
-            over: replicas,
+            over: surroundings.wrap(replicas, own),
             owner: own,
-            isDead: { false },
+            isDead: { [self] in ending.isDead },
             detail: surroundings.detail
         )
         // The driver and everything else run on one thread.
@@ -222,7 +240,7 @@ final class LiteLink: @unchecked Sendable {
 
     private func received(_ report: ReplicationReport) {
         // Progress is not a part of the history.
-        guard case .document(let event) = report else { return }
+        guard !ending.isDead, case .document(let event) = report else { return }
         let what = event.isPush ? "push" : "pull"
         let error = event.error?.code.description ?? "ok"
         surroundings.trace("\(own.index) \(what) \(event.documentID) \(error)")
@@ -235,7 +253,7 @@ final class LiteLink: @unchecked Sendable {
         let fails = dice.chance(plan.resolverFailures)
         // The replication may end during the sleep, which the next line notices.
         try? await runtime.clock.sleep(for: .milliseconds(dice.int(0...20)))
-        guard !Task.isCancelled else {
+        guard !ending.isDead, !Task.isCancelled else {
             return LoveseatError(.conflict, "the conflict waits for the next replication")
         }
         surroundings.trace("\(own.index) resolves \(notice.documentID)")
@@ -262,7 +280,7 @@ final class LiteLink: @unchecked Sendable {
 
     /// The peer works on what waits a moment later; also when its database changed.
     func scheduleWork() {
-        if !link.isOpen || isWorkScheduled || isLineDone { return }
+        if !link.isOpen || isWorkScheduled || ending.isLineDone { return }
         isWorkScheduled = true
         clock.schedule(after: dice.int(plan.workDelay)) { [weak self] in
             // The link may break before the peer begins.
@@ -277,16 +295,16 @@ final class LiteLink: @unchecked Sendable {
 
     /// A peer that is done saves its checkpoint, and leaves.
     private func leaveIfDone() {
-        guard plan.isLiteActive, link.isOpen, !isLeaving, line.isQuiet, line.session.isFinished else {
+        guard plan.isLiteActive, link.isOpen, !ending.isLeaving, line.isQuiet, line.session.isFinished else {
             return
         }
-        isLeaving = true
+        ending.isLeaving = true
         link.close(.far, code: 1000, reason: "")
     }
 
     private func lineEnded() {
-        if isLineDone { return }
-        isLineDone = true
+        if ending.isLineDone { return }
+        ending.isLineDone = true
         for error in line.session.documentErrors {
             let text = "\(error.isPush ? "push" : "pull") \(error.error.domain)/\(error.error.code)"
             lite.refusals[error.id, default: []].insert(text)
@@ -296,7 +314,7 @@ final class LiteLink: @unchecked Sendable {
 
     private func endIfOver() {
         // One side is still at work, or the end was reported.
-        guard isOpen, isDriverDone, isLineDone else { return }
+        guard isOpen, ending.isDriverDone, ending.isLineDone else { return }
         isOpen = false
         surroundings.onEnd(self)
     }

@@ -13,6 +13,24 @@ public struct VersionSimulation: Sendable {
     public var repeatsContents: Bool
     /// Prints every event.
     public var isVerbose = false
+    /// The events that take place beside the usual ones; none by default.
+    public var worlds: Set<World> = []
+    /// The mistake that every Loveseat makes towards peers of Couchbase Lite; nil for none.
+    public var fault: PlantedVersionFault?
+
+    /// Events that a history has only if they are asked for.
+    public enum World: String, CaseIterable, Sendable {
+        /// Loveseats die and start again, while the system's clock is wrong.
+        case restarts
+        /// Clocks stand for seconds, so that several databases make versions of one time.
+        case ticks
+    }
+
+    /// Plants a mistake, and adds the worlds without which it cannot show.
+    public mutating func plant(_ mistake: PlantedVersionFault) {
+        fault = mistake
+        worlds.formUnion(mistake.worlds)
+    }
 
     /// A history that is not run yet.
     public init(seed: UInt64) {

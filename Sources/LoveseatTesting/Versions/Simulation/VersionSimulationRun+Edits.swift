@@ -15,7 +15,7 @@ extension VersionSimulationRun {
         noteChanges()
     }
 
-    private func edit(_ id: String, at peer: SimulatedPeer, _ kind: Int) {
+    func edit(_ id: String, at peer: SimulatedPeer, _ kind: Int) {
         let before = peer.tree(id, in: 0)
         let base = before?.current.map { name(of: $0.id, in: before) } ?? nil
         do {

@@ -1,3 +1,4 @@
+import LoveseatBLIP
 import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatReplication
@@ -116,6 +117,8 @@ extension VersionSimulationRun {
             returning: connection.endedWell
         )
         open.revisionsSent += connection.revisionsSent
+        // A mistake may end sessions. It has to show in what the databases hold.
+        if simulation.fault != nil { return }
         if let failure = connection.failure { add("a session of Loveseats failed: \(failure)") }
     }
 
@@ -126,16 +129,25 @@ extension VersionSimulationRun {
         trace("connect \(name) \(plan.pushes) \(plan.pulls) \(plan.isContinuous)")
         var plan = plan
         if merges { plan.resolvers = .merging }
-        let surroundings = LiteLink.Surroundings(
+        var surroundings = LiteLink.Surroundings(
             runtime: runtime,
             trace: { [unowned self] in trace($0) },
             detail: detail,
             onEnd: { [unowned self] in ended($0) }
         )
+        surroundings.onMessage = { [unowned self] in passOn($0, from: $1) }
+        if let mistakes { surroundings.wrap = { mistakes.layers(over: $0, of: $1) } }
         let link = LiteLink(own, lite, plan: plan, seed: dice.next(), surroundings)
         report.connections += 1
         open.links.append(link)
         do { try link.open() } catch { add("a connection could not be made: \(error)") }
+    }
+
+    /// Looks at a message of a Loveseat. Returns it as the planted mistake has it.
+    private func passOn(_ event: BLIPConnection.Event, from own: SimulatedPeer) -> BLIPConnection.Event {
+        let event = mistakes?.changed(event, issued) ?? event
+        for problem in VersionGrammar.problems(in: event) { add("\(problem), says \(own.index)") }
+        return event
     }
 
     private func ended(_ link: LiteLink) {
@@ -144,11 +156,13 @@ extension VersionSimulationRun {
         report.revisions += link.line.revisions
         report.longestConnection = max(report.longestConnection, link.frames)
         let name = "\(link.own.index)\(link.plan.isLiteActive ? "<" : ">")\(link.lite.index)"
+        if simulation.isVerbose { printDocuments() }
+        // As between Loveseats.
+        if simulation.fault != nil { return }
         if let failure = link.failure { add("a session \(name) failed: \(failure)") }
         if let failure = link.line.session.failure {
             add("a session of Couchbase Lite \(name) failed: \(failure)")
         }
-        if simulation.isVerbose { printDocuments() }
     }
 
     /// Prints what everybody has.

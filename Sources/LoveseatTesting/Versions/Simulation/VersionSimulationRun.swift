@@ -8,6 +8,8 @@ import LoveseatStorage
 /// @unchecked because everything of it runs on the thread that calls ``run()``.
 final class VersionSimulationRun: @unchecked Sendable {
     private static let stepBudget = 2_000_000
+    /// How long clocks stand where they tick, in milliseconds.
+    private static let tick: Int64 = 5_000
 
     /// A peer that connects to another one, by their numbers: Loveseats first, then hubs, then peers of Couchbase Lite.
     struct Edge: Hashable {
@@ -33,8 +35,18 @@ final class VersionSimulationRun: @unchecked Sendable {
     private(set) var habits = Habits()
     var merges: Bool { habits.merges }
     var purges: Bool { habits.purges }
-    let oracle = VersionOracle()
-    let contents = VersionContents()
+    /// All that look for what must not be.
+    private struct Oracles {
+        let edits = VersionOracle()
+        let contents = VersionContents()
+        let issued = IssuedVersions()
+    }
+
+    private let oracles = Oracles()
+    var oracle: VersionOracle { oracles.edits }
+    var contents: VersionContents { oracles.contents }
+    var issued: IssuedVersions { oracles.issued }
+    let mistakes: VersionMistakes?
     /// Documents that are different somewhere because of what Couchbase Lite does.
     var excused: [String: Set<String>] = [:]
     var report = VersionSimulation.Report()
@@ -55,6 +67,7 @@ final class VersionSimulationRun: @unchecked Sendable {
     init(_ simulation: VersionSimulation) {
         self.simulation = simulation
         dice = SeededGenerator(seed: simulation.seed)
+        mistakes = simulation.fault.map { VersionMistakes($0, seed: simulation.seed) }
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         folder =
             FileManager.default.temporaryDirectory
@@ -121,6 +134,9 @@ final class VersionSimulationRun: @unchecked Sendable {
             for peer in peers { peer.setClock(Int64(dice.int(-55_000...55_000))) }
             for lite in lites { lite.wall.offset = Int64(dice.int(-55_000...55_000)) }
         }
+        if simulation.worlds.contains(.ticks) {
+            for wall in peers.map(\.wall) + lites.map(\.wall) { (wall.offset, wall.tick) = (0, Self.tick) }
+        }
         habits.merges = dice.chance(0.2)
         habits.purges = dice.chance(0.2)
         report.peers = peers.count + lites.count
@@ -171,6 +187,9 @@ final class VersionSimulationRun: @unchecked Sendable {
             at(18_000) { [unowned self] in connect(dice.pick(edges)) }
         }
         for _ in 0..<dice.int(0...3) { at(20_000) { [unowned self] in disturb() } }
+        if simulation.worlds.contains(.restarts) {
+            for _ in 0..<dice.int(2...5) { at(20_000) { [unowned self] in restart() } }
+        }
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in endAll() }
     }
@@ -224,9 +243,12 @@ final class VersionSimulationRun: @unchecked Sendable {
 
     private func note(_ tree: RevisionTree, of id: String, at peer: SimulatedPeer) {
         for (revision, vector) in tree.vectors.sorted(by: { $0.key < $1.key }) {
-            guard let version = vector.current, version.source != .revisionTree,
-                let node = tree.node(revision), let body = node.body
-            else { continue }
+            guard let version = vector.current, version.source != .revisionTree else { continue }
+            mistakes?.note(vector, of: id)
+            if version.source == peer.store.source, let problem = issued.note(version, of: id) {
+                add(problem)
+            }
+            guard let node = tree.node(revision), let body = node.body else { continue }
             let content = VersionContents.Content(isDeleted: node.isDeleted, JSONElement(body).value)
             if let problem = contents.note(version, content, of: id, at: peer.index) { add(problem) }
         }
