@@ -11,7 +11,7 @@ extension VersionVector {
     }
 
     /// Returns the vector of this state with everything that another one includes, such as one from which it was made.
-    func including(_ other: VersionVector) -> VersionVector {
+    package func including(_ other: VersionVector) -> VersionVector {
         guard let name = current else { return other }
         let mayAddMerge = other.current == name && other.isMerge && other.mergeVersions != mergeVersions
         if !mayAddMerge, other.versions.allSatisfy(versions.contains) { return self }

@@ -7,18 +7,32 @@ extension GatewayDatabase {
     /// A revision to be saved.
     struct Write {
         let id: String
-        let revision: String
+        var revision: String
         /// Its ancestors, newest first.
-        let history: [String]
+        var history: [String]
         let isDeleted: Bool
         let body: JSONObject
         var attachments: [String: JSONObject] = [:]
         /// The bytes that came with it, by digest.
         var contents: [String: [UInt8]] = [:]
         var mayBranch = false
+        /// The state that a client with versions pushed. If it has a version, the revision goes on top of the current one.
+        var state: StateHistory?
+
+        /// Whether the revision's place in the tree follows from its version.
+        var isVersion: Bool { state?.vector.isEmpty == false }
+
+        /// Puts the revision of a pushed version on top of the current one, under an ID of the gateway's (version-vectors.md §15).
+        mutating func place(over document: GatewayDocument?) {
+            // Others have their places.
+            if !isVersion { return }
+            let current = document?.current
+            revision = GatewayDatabase.revision(parent: current ?? "", body: body, isDeleted: isDeleted)
+            history = document.map { [$0.current] + $0.ancestors(of: $0.current) } ?? []
+        }
     }
 
-    private static let conflict = ReplyError("HTTP", 409, "Document revision conflict")
+    static let conflict = ReplyError("HTTP", 409, "Document revision conflict")
 
     /// Saves a revision with the history that a client gives it (gateway.md 36, 55, 57).
     ///
@@ -27,9 +41,14 @@ extension GatewayDatabase {
         // A REST request may name a collection that does not exist.
         guard let syncFunction = keyspaces[keyspace]?.syncFunction else { return }
         let existing = keyspaces[keyspace]?.documents[write.id]
+        if let state = write.state, write.isVersion, try !isNews(state, over: existing) { return }
+        var write = write
+        write.place(over: existing)
         if existing?.revisions[write.revision] != nil { return }
         let ancestor = write.history.first { existing?.revisions[$0] != nil }
-        if let existing, !write.mayBranch { try check(write, ancestor: ancestor, against: existing) }
+        if let existing, !write.mayBranch, !write.isVersion {
+            try check(write, ancestor: ancestor, against: existing)
+        }
         let call = try runSyncFunction(
             write,
             over: ancestor == nil ? nil : existing,
@@ -42,6 +61,7 @@ extension GatewayDatabase {
         lastSequence += 1
         var document = existing ?? GatewayDocument(id: write.id)
         graft(write, onto: &document)
+        document.revisions[write.revision]?.vector = vector(of: write, over: existing)
         document.revisions[write.revision]?.channels = call.channels
         if let old = existing?.current, document.revisions[old]?.isCached == false, !options.keepsOldBodies {
             document.revisions[old]?.body = nil
@@ -117,6 +137,7 @@ extension GatewayDatabase {
             document.channels[name] = GatewayDocument.Removal(
                 sequence: lastSequence,
                 revision: document.current,
+                version: document.vector.current,
                 isDeleted: document.isDeleted
             )
             if let last = document.memberships[name]?.indices.last {

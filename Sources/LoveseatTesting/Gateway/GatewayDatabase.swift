@@ -17,6 +17,13 @@ package struct GatewayDatabase: Sendable {
         package var maximumReplications: Int?
         /// Whether an administrator may add branches, as 3.3.7 can be told (gateway.md 56). Clients ask for none.
         package var allowsConflicts = false
+        /// Whether clients may send deltas, as to the Enterprise Edition.
+        package var takesDeltas = false
+        /// The age at which versions may be left out of long vectors, in nanoseconds: 30 days (version-vectors.md §7.5).
+        package var versionPruningWindow: UInt64 = 30 * 24 * 60 * 60 * 1_000_000_000
+        /// Whether the first version of a document includes the one that stands for the revision before it. Where a vector is needed and there is
+        /// none, Sync Gateway takes that version; whether it does so here was not read (version-vectors.md §15).
+        package var keepsImplicitVersions = true
         /// The name of the cookie of sessions.
         package var sessionCookie = "SyncGatewaySession"
         package init() {}
@@ -53,6 +60,8 @@ package struct GatewayDatabase: Sendable {
     var roles: [String: GatewayPrincipal] = [:]
     var keyspaces: [String: Keyspace] = [:]
     var checkpoints: [CheckpointKey: Checkpoint] = [:]
+    /// Nil for a gateway whose documents have no versions.
+    var versions: GatewayVersions?
 
     /// A database with only the default collection.
     package init(sync: @escaping SyncFunction = SyncCall.channelsOfDocument, options: Options = Options()) {

@@ -4,6 +4,8 @@ import LoveseatModel
 struct GatewayDocument: Sendable {
     struct Revision: Sendable {
         var parent: String?
+        /// The versions that the document had with this revision; empty if it had none.
+        var vector = VersionVector()
         var isDeleted = false
         /// Nil for revisions that came only as a part of a history, and for content that is gone.
         var body: JSONObject?
@@ -18,6 +20,7 @@ struct GatewayDocument: Sendable {
     struct Removal: Hashable, Sendable {
         let sequence: Int
         let revision: String
+        let version: Version?
         let isDeleted: Bool
     }
 

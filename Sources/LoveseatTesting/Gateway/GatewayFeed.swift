@@ -1,3 +1,4 @@
+import LoveseatBLIPReplication
 import LoveseatModel
 
 /// A client's query of a feed (replication.md §6).
@@ -23,12 +24,15 @@ package struct GatewayFeedRow: Hashable, Sendable {
     let sequence: GatewaySequence
     let id: String
     let revision: String
+    /// The version of the revision, if it has one.
+    let version: Version?
     let flags: Flags
 
-    /// The row as `CBMobile_3` or `CBMobile_2` has it (gateway.md 23, 32).
-    func json(isMobile2: Bool) -> JSONValue {
-        var row: [JSONValue] = [sequence.json, .string(id), .string(revision)]
-        if isMobile2 {
+    /// The row as each form of the protocol has it (gateway.md 23, 32, version-vectors.md §15).
+    func json(_ form: ReplicationProtocol) -> JSONValue {
+        let name = name(isVersioned: form == .mobile4)
+        var row: [JSONValue] = [sequence.json, .string(id), .string(name)]
+        if form == .mobile2 {
             if flags.contains(.deleted) { row.append(true) }
         } else if !flags.isEmpty {
             row.append(JSONValue(flags.rawValue))
@@ -87,17 +91,44 @@ extension GatewayDatabase {
         }
     }
 
+    /// An entry in a channel's log.
+    private struct Entry {
+        let sequence: Int
+        let revision: String
+        let version: Version?
+        let flags: GatewayFeedRow.Flags
+
+        /// The row of the entry, at a place in a feed.
+        func row(of id: String, at place: GatewaySequence, adding more: GatewayFeedRow.Flags = [])
+            -> GatewayFeedRow
+        {
+            GatewayFeedRow(
+                sequence: place,
+                id: id,
+                revision: revision,
+                version: version,
+                flags: flags.union(more)
+            )
+        }
+    }
+
     /// The entry of a document in a channel's log: where the document was changed last, or left.
-    private func entry(of document: GatewayDocument, in channel: String) -> (
-        sequence: Int, revision: String, flags: GatewayFeedRow.Flags
-    )? {
-        let current = (
-            document.sequence, document.current, document.isDeleted ? GatewayFeedRow.Flags.deleted : []
+    private func entry(of document: GatewayDocument, in channel: String) -> Entry? {
+        let current = Entry(
+            sequence: document.sequence,
+            revision: document.current,
+            version: document.vector.current,
+            flags: document.isDeleted ? .deleted : []
         )
         if channel == "*" { return current }
         guard let state = document.channels[channel] else { return nil }
         guard let removal = state else { return current }
-        return (removal.sequence, removal.revision, removal.isDeleted ? [.removed, .deleted] : .removed)
+        return Entry(
+            sequence: removal.sequence,
+            revision: removal.revision,
+            version: removal.version,
+            flags: removal.isDeleted ? [.removed, .deleted] : .removed
+        )
     }
 
     /// A channel that was granted after the place where the reader is comes whole, as a backfill without tombstones.
@@ -110,12 +141,8 @@ extension GatewayDatabase {
         guard let entry = entry(of: document, in: channel) else { return nil }
         let isBackfill = grant > since.horizon && entry.sequence < grant
         if isBackfill, !entry.flags.isEmpty { return nil }
-        return GatewayFeedRow(
-            sequence: GatewaySequence(trigger: isBackfill ? grant : nil, entry.sequence),
-            id: document.id,
-            revision: entry.revision,
-            flags: entry.flags
-        )
+        let place = GatewaySequence(trigger: isBackfill ? grant : nil, entry.sequence)
+        return entry.row(of: document.id, at: place)
     }
 
     /// Adds the documents that the user saw through lost channels, and sees through no other.
@@ -139,14 +166,7 @@ extension GatewayDatabase {
                 guard wasThere || entry.sequence <= query.since.sequence else { continue }
                 let sequence = GatewaySequence(trigger: end, entry.sequence)
                 guard sequence > query.since else { continue }
-                rows.replace(
-                    GatewayFeedRow(
-                        sequence: sequence,
-                        id: document.id,
-                        revision: entry.revision,
-                        flags: entry.flags.union(.revoked)
-                    )
-                )
+                rows.replace(entry.row(of: document.id, at: sequence, adding: .revoked))
             }
         }
     }
@@ -166,14 +186,7 @@ extension GatewayDatabase {
                 ? entries.first { !$0.flags.contains(.removed) } ?? entry(of: document, in: "*")
                 : entries.max { $0.sequence < $1.sequence }
             guard let best, best.sequence > since.horizon else { continue }
-            rows.add(
-                GatewayFeedRow(
-                    sequence: GatewaySequence(best.sequence),
-                    id: document.id,
-                    revision: best.revision,
-                    flags: best.flags
-                )
-            )
+            rows.add(best.row(of: document.id, at: GatewaySequence(best.sequence)))
         }
         return rows.sorted
     }

@@ -124,7 +124,7 @@ extension GatewaySession {
         }
         let tag = nextTag()
         awaited[tag] = .list(rows, feed: index)
-        let body = Self.json(.array(rows.map { $0.json(isMobile2: isMobile2) }))
+        let body = Self.json(.array(rows.map { $0.json(negotiated) }))
         send(Message(properties, body: body, isCompressed: true), tag: tag)
     }
 
@@ -141,8 +141,8 @@ extension GatewaySession {
             let items = Self.parse(message.body)?.array ?? []
             let maximum = message.properties["maxHistory"].flatMap { Int($0) } ?? .max
             for (row, item) in zip(rows, items) {
-                guard let known = item.array else { continue }
-                deliver(row, index, known: Set(known.compactMap(\.string)), maximumHistory: maximum)
+                guard let known = knownRevisions(item) else { continue }
+                deliver(row, index, known: known, maximumHistory: maximum)
             }
         case .revision(let id, let digests): endServing(id, digests)
         case .attachment(let digest, let upload): receivedAttachment(digest, upload, result)
@@ -163,21 +163,21 @@ extension GatewaySession {
             let leaf = document.leaf, document.isReadable(leaf, by: access)
         {
             chosen = document.current
-            properties["replacedRev"] = row.revision
+            properties["replacedRev"] = row.name(isVersioned: speaksVersions)
         }
         guard let document, let revision = document.revisions[chosen], let body = revision.body else {
             properties["Profile"] = "norev"
-            properties["rev"] = row.revision
+            properties["rev"] = row.name(isVersioned: speaksVersions)
             properties["error"] = "404"
             properties["reason"] = "missing"
             return send(Message(properties, noReply: true), tag: nil)
         }
         database.keyspaces[feed.keyspace]?.documents[row.id]?.revisions[chosen]?.isCached = true
         properties["Profile"] = "rev"
-        properties["rev"] = chosen
+        let names = names(of: chosen, in: document, known: known, maximumHistory: maximumHistory)
+        properties["rev"] = names.revision
         properties["Content-Type"] = "application/json"
-        let history = Self.history(document.ancestors(of: chosen), known, maximumHistory)
-        if !history.isEmpty { properties["history"] = history.joined(separator: ",") }
+        if !names.history.isEmpty { properties["history"] = names.history }
         if revision.isDeleted { properties["deleted"] = "1" }
         guard revision.isDeleted || document.isReadable(revision, by: access) else {
             return send(
@@ -186,16 +186,6 @@ extension GatewaySession {
             )
         }
         send(body, with: revision.attachments, properties, id: row.id)
-    }
-
-    /// Stops *with* the first revision that the client knows.
-    private static func history(_ ancestors: [String], _ known: Set<String>, _ maximum: Int) -> [String] {
-        var history: [String] = []
-        for ancestor in ancestors.prefix(maximum) {
-            history.append(ancestor)
-            if known.contains(ancestor) { break }
-        }
-        return history
     }
 
     private func send(

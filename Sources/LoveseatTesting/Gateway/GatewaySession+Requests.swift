@@ -110,13 +110,18 @@ extension GatewaySession {
         var answers = (proposals.array ?? []).map { proposal -> JSONValue in
             let id = proposal[0]?.string ?? ""
             let parent = proposal[2]?.string ?? ""
-            guard let document = database.keyspaces[keyspace]?.documents[id] else { return 0 }
+            let document = database.keyspaces[keyspace]?.documents[id]
+            if speaksVersions {
+                return versionedVerdict(on: proposal, over: document, namesCurrent: namesCurrent)
+            }
+            guard let document else { return 0 }
             if document.current == proposal[1]?.string { return 304 }
             if document.current == parent || (parent.isEmpty && document.isDeleted) { return 0 }
             return namesCurrent ? ["status": 409, "rev": .string(document.current)] : 409
         }
         while answers.last == 0 { answers.removeLast() }
         let body = Self.json(.array(answers))
-        reply(Message(body: body, isCompressed: true), to: message, number)
+        let properties: MessageProperties = database.options.takesDeltas ? ["deltas": "true"] : [:]
+        reply(Message(properties, body: body, isCompressed: true), to: message, number)
     }
 }

@@ -13,6 +13,10 @@ extension GatewaySession {
         var waiting: Int
     }
 
+    /// The texts that Go reads as a Boolean.
+    private static let booleans: Set<String> = [
+        "1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False",
+    ]
     private static let reserved: Set<String> = ["_id", "_rev", "_deleted", "_revisions", "_sync"]
 
     func receiveRevision(_ message: Message, _ number: UInt64, _ keyspace: String, _ index: Int)
@@ -21,23 +25,18 @@ extension GatewaySession {
         let properties = message.properties
         guard let id = properties["id"], let revision = properties["rev"], !id.isEmpty, !revision.isEmpty
         else { throw ReplyError("HTTP", 400, "Missing docID or revID") }
-        guard properties["deltaSrc"] == nil else {
+        if properties["deltaSrc"] != nil, !database.options.takesDeltas {
             throw ReplyError("HTTP", 400, "Deltas are disabled for this peer")
+        }
+        if let text = properties["noconflicts"], !Self.booleans.contains(text) {
+            throw ReplyError("HTTP", 400, "Invalid value for noconflicts: \(text)")
         }
         guard id.utf8.count <= 250, !id.hasPrefix("_") else {
             throw ReplyError("HTTP", 400, "Invalid doc ID")
         }
-        guard RevisionID(revision) != nil else { throw ReplyError("HTTP", 400, "Invalid revision ID") }
-        guard var body = (message.body.isEmpty ? [:] : Self.parse(message.body))?.object else {
-            throw ReplyError("HTTP", 500, "Invalid JSON body")
-        }
-        if let name = body.keys.first(where: Self.reserved.contains) {
-            let reason = "top-level property '\(name)' is a reserved internal property"
-            throw ReplyError("HTTP", 404, reason)
-        }
-        if body["_removed"] != nil {
-            throw ReplyError("HTTP", 404, "Document revision is not accessible")
-        }
+        let state = try pushedState(properties)
+        let document = database.keyspaces[keyspace]?.documents[id]
+        var body = try content(of: message, over: document)
         let attachments = body.removeValue(forKey: "_attachments")?.object ?? [:]
         body["_exp"] = nil
         let deleted = properties["deleted"]
@@ -48,7 +47,14 @@ extension GatewaySession {
             isDeleted: deleted != nil && deleted != "0" && deleted != "false",
             body: body
         )
-        let document = database.keyspaces[keyspace]?.documents[id]
+        write.state = state
+        if let state {
+            write.history = state.revisions.dropFirst(write.isVersion ? 0 : 1).map(\.text)
+            if write.isVersion, try !database.isNews(state, over: document) {
+                return reply(Message(), to: message, number)
+            }
+            write.place(over: document)
+        }
         if document?.revisions[revision] != nil { return reply(Message(), to: message, number) }
         let needs = Self.sort(attachments, into: &write, over: document)
         guard !needs.isEmpty else {
@@ -63,6 +69,25 @@ extension GatewaySession {
             waiting: needs.count
         )
         for need in needs { ask(need, upload: number, id: id, collection: index, document) }
+    }
+
+    /// The content of a pushed revision.
+    private func content(of message: Message, over document: GatewayDocument?) throws(ReplyError)
+        -> JSONObject
+    {
+        var content = message.body.isEmpty ? [:] : Self.parse(message.body)
+        if let base = message.properties["deltaSrc"], let delta = content {
+            content = try self.content(delta, over: base, of: document)
+        }
+        guard let body = content?.object else { throw ReplyError("HTTP", 500, "Invalid JSON body") }
+        if let name = body.keys.first(where: Self.reserved.contains) {
+            let reason = "top-level property '\(name)' is a reserved internal property"
+            throw ReplyError("HTTP", 404, reason)
+        }
+        if body["_removed"] != nil {
+            throw ReplyError("HTTP", 404, "Document revision is not accessible")
+        }
+        return body
     }
 
     /// Takes over what the document has under the same name; returns what has to be asked for (gateway.md 43).

@@ -27,7 +27,7 @@ package final class GatewaySession {
     let twin: GatewayTwin
     let databaseName: String
     package let user: String
-    let isMobile2: Bool
+    let negotiated: ReplicationProtocol
     var generator: SeededGenerator
     /// Makes the nonce of a question for a proof, by the digest; nil for a random one.
     var makeNonce: (String) -> [UInt8]? = { _ in nil }
@@ -41,9 +41,16 @@ package final class GatewaySession {
     var uploads: [UInt64: Upload] = [:]
     /// How often a digest may be asked for, by document, while revisions with it are being sent.
     var servable: [String: [String: Int]] = [:]
+    /// Answers of the client that the gateway cannot read, in words.
+    package internal(set) var misunderstood: [String] = []
     private var arrivals: [Arrival] = []
-    private var output: [Output] = []
-    private var lastTag: BLIPConnection.Tag = 0
+    private var said = Said()
+
+    /// The gateway's own messages.
+    private struct Said {
+        var output: [Output] = []
+        var lastTag: BLIPConnection.Tag = 0
+    }
 
     /// The purpose of an answer.
     enum Awaited {
@@ -61,10 +68,12 @@ package final class GatewaySession {
         seed: UInt64
     ) {
         (self.twin, databaseName, self.user) = (twin, database, user)
-        isMobile2 = negotiated == .mobile2
+        self.negotiated = negotiated
         generator = SeededGenerator(seed: seed)
         self.database.refreshAccess(of: user)
     }
+
+    var isMobile2: Bool { negotiated == .mobile2 }
 
     var database: GatewayDatabase {
         get { twin.databases[databaseName] ?? GatewayDatabase(collections: [:]) }
@@ -85,8 +94,8 @@ package final class GatewaySession {
 
     /// Returns the gateway's messages since the last call.
     package func drainOutput() -> [Output] {
-        defer { output = [] }
-        return output
+        defer { said.output = [] }
+        return said.output
     }
 
     /// Works on everything that waits, and sends what there is to announce.
@@ -143,8 +152,8 @@ package final class GatewaySession {
     // MARK: Saying
 
     func nextTag() -> BLIPConnection.Tag {
-        lastTag += 1
-        return lastTag
+        said.lastTag += 1
+        return said.lastTag
     }
 
     /// Puts properties into a random order, as a gateway does (gateway.md 7).
@@ -157,7 +166,7 @@ package final class GatewaySession {
     func send(_ message: Message, tag: BLIPConnection.Tag?) {
         var message = message
         message.properties = shuffled(message.properties)
-        output.append(.request(message, tag: tag))
+        said.output.append(.request(message, tag: tag))
     }
 
     func reply(_ message: Message, to request: Message, _ number: UInt64) {
@@ -165,10 +174,10 @@ package final class GatewaySession {
         var message = message
         message.properties = shuffled(message.properties)
         message.isUrgent = request.isUrgent
-        output.append(.reply(message, to: number))
+        said.output.append(.reply(message, to: number))
     }
 
-    func fail(_ error: ReplyError, _ number: UInt64) { output.append(.failure(error, to: number)) }
+    func fail(_ error: ReplyError, _ number: UInt64) { said.output.append(.failure(error, to: number)) }
 
     static func json(_ value: JSONValue) -> [UInt8] { JSONText(canonical: value).bytes }
 }

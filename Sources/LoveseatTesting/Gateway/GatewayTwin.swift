@@ -6,7 +6,9 @@ import LoveseatModel
 ///
 /// It holds databases with users, and connections to them. Everything that happens to it is a call: an upgrade request,
 /// an administrator's or a user's REST request, a message. Its answers are those of Sync Gateway 3.3.7 and 4.1.1, between
-/// which a `CBMobile_3` client sees no difference; recordings of both prove it (GatewayTwinTests).
+/// which a `CBMobile_3` client sees no difference; recordings of both prove it (GatewayTwinTests). A database that gives versions speaks
+/// `CBMobile_4` too, as 4.1.1 does. Its messages there are those of version-vectors.md §15, which
+/// no recording shows.
 package final class GatewayTwin {
     /// A request for a connection.
     package struct Upgrade: Sendable {
@@ -98,7 +100,7 @@ package final class GatewayTwin {
         {
             throw UpgradeRefusal(status: 503, reason: "Replication limit exceeded. Try again later.")
         }
-        let known = ReplicationProtocol.trees
+        let known = (database.versions == nil ? [] : [.mobile4]) + ReplicationProtocol.trees
         let offered = upgrade.protocols.lazy.compactMap(ReplicationProtocol.init)
         guard let negotiated = offered.first(where: known.contains) else {
             let names = known.map(\.rawValue).joined(separator: ",")

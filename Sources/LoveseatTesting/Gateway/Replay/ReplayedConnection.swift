@@ -296,7 +296,7 @@ struct ReplayedConnection {
             if let waiting { handle(waiting.number) }
         }
         guard let moment = moment(of: rows, index, place) else {
-            let own = session?.lookAhead(index).map { "\($0.json(isMobile2: false))" } ?? []
+            let own = session?.lookAhead(index).map { "\($0.json(.mobile3))" } ?? []
             note("announces \(own), recorded \(JSONValue.array(rows))")
             return
         }
@@ -364,7 +364,7 @@ struct ReplayedConnection {
             let agrees = zip(rows, own).allSatisfy { recorded, own in
                 guard recorded[1]?.string == own.id, recorded[2]?.string == own.revision,
                     let sequence = GatewaySequence(parsing: recorded[0]?.description ?? ""),
-                    own.json(isMobile2: session.isMobile2)[3] == recorded[3]
+                    own.json(session.negotiated)[3] == recorded[3]
                 else { return false }
                 return trial.pair(sequence, own.sequence)
             }
