@@ -149,8 +149,6 @@ extension ReplicationTuning {
     static let fullMessage = 20 << 20
     /// Leaves of a document whose content is asked for at once.
     static let leavesAsked = 100
-    /// How many revisions an answer to `changes` names if one of them is a version. Gateways refuse more (version-vectors.md §15).
-    static let versionsNamed = 2
     /// The maximum number of versions in a vector that a list of changes contains. Of longer vectors it names the current version only.
     static let versionsAnnounced = 64
     /// Bodies shorter than this, in bytes, are not worth a delta (replication.md §16).

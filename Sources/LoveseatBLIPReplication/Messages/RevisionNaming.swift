@@ -115,10 +115,12 @@ extension RevisionName {
 }
 
 extension [RevisionName] {
-    /// The first ones, as many as an answer to `changes` names.
+    /// The first ones, as many as an answer to `changes` names. A Sync Gateway reads one version with one revision ID behind it, or revision IDs alone. If
+    /// there is more, the answer is an error, and the revision does not come (version-vectors.md §15).
     func named(_ tuning: ReplicationTuning) -> [RevisionName] {
-        let hasVersion = contains { $0.treeID == nil }
-        return Array(prefix(hasVersion ? ReplicationTuning.versionsNamed : tuning.ancestorsNamed))
+        let revisions = filter { $0.treeID != nil }
+        guard let first, first.treeID == nil else { return Array(revisions.prefix(tuning.ancestorsNamed)) }
+        return [first] + revisions.prefix(1)
     }
 }
 
