@@ -15,6 +15,7 @@ struct SimulateCommand: ParsableCommand {
               simulate --faults                  plant every known fault, and check that each is caught
               simulate --gateway --seeds 1..500  run histories of clients of a Sync Gateway
               simulate --versions --seeds 1..500 run histories with peers of Couchbase Lite 4
+              simulate --gateway --versions      run histories of clients of a Sync Gateway 4
               simulate --couchdb --seeds 1..500  run histories in which most links speak CouchDB's wire
             """
     )
@@ -57,7 +58,10 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Run histories of a gateway's clients, users, REST writers and administrators instead.")
     var gateway = false
 
-    @Flag(help: "Run histories of Loveseats and peers of Couchbase Lite 4 instead.")
+    @Flag(
+        help:
+            "Run histories of Loveseats and peers of Couchbase Lite 4 instead. With --gateway: the gateway becomes one of version 4, and some clients speak of versions with it."
+    )
     var versions = false
 
     @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
@@ -149,6 +153,7 @@ struct SimulateCommand: ParsableCommand {
             var simulation = GatewaySimulation(seed: seed)
             simulation.edits = edits
             simulation.restoresBackups = backups
+            simulation.speaksVersions = versions
             simulation.isVerbose = verbose
             if let contents { simulation.repeatsContents = contents == .few }
             let report = try simulation.run()
@@ -162,7 +167,7 @@ struct SimulateCommand: ParsableCommand {
             print("seed \(seed): \(report.clients.counted("client")), \(problems.count.counted("problem"))")
             for problem in problems.prefix(5) { print("  \(problem)") }
             let options =
-                "--gateway\(backups ? " --backups" : "") --seeds \(seed) --edits \(edits)\(chosenContents)"
+                "--gateway\(versions ? " --versions" : "")\(backups ? " --backups" : "") --seeds \(seed) --edits \(edits)\(chosenContents)"
             print("  replay: swift run -c release simulate \(options)")
         }
         print("\(range.count - failures) passed, \(failures) failed")

@@ -1,4 +1,5 @@
 import LoveseatBLIP
+import LoveseatBLIPReplication
 import LoveseatModel
 import LoveseatStorage
 
@@ -17,6 +18,8 @@ final class GatewayAudit {
     private var visible: [String: Set<String>] = [:]
     private var channels: [String: [String: Int]] = [:]
     private var lastSequence = 0
+    /// The sequence up to which the connections have been told of changes.
+    var sequenceSeen = 0
     /// The users whose rights a purge changed since they came last. A purge has no sequence, so that any loss until they come again is
     /// dated by a sequence that their clients may have heard of already.
     private var datedByPurge: Set<String> = []
@@ -92,7 +95,10 @@ final class GatewayAudit {
             untold[user, default: []].subtract(seen)
             (visible[user], channels[user]) = (seen, access)
         }
-        for document in documents.values { had[document.id, default: []].formUnion(document.revisions.keys) }
+        for document in documents.values {
+            had[document.id, default: []].formUnion(document.revisions.keys)
+            if let version = document.vector.current { had[document.id]?.insert(version.text) }
+        }
         sequences = documents.mapValues(\.sequence)
         lastSequence = database.lastSequence
     }
@@ -169,9 +175,10 @@ final class GatewayAudit {
         _ database: GatewayDatabase
     ) -> String? {
         let tree = client.peer.tree(id, in: 0)
-        if let wanted, let held, !held.isDeleted, held.body == JSONText(canonical: .object(wanted.body)),
-            let revision = RevisionID(wanted.revision),
-            tree?.known(revision) != nil
+        let version = database.vector(of: id, in: path)?.current
+        if let wanted, let held, let tree, !held.isDeleted,
+            held.body == JSONText(canonical: .object(wanted.body)),
+            tree.knows(wanted.revision, version, in: held.revision)
         {
             // The same content, which the client gave the gateway on top of what the gateway had.
             return nil
@@ -180,8 +187,11 @@ final class GatewayAudit {
         let document = database.keyspaces[keyspace]?.documents[id]
         // A revision that the gateway has no longer may have gone there as a copy under another name.
         let copies = wanted == nil ? held.flatMap { tree?.copies(of: $0.revision) } ?? [] : []
+        let versioned = held.flatMap { tree?.versions.state(of: $0.revision).name?.text }
         let wasThere =
-            ([held?.revision.text].compactMap { $0 } + copies).contains { had[id]?.contains($0) == true }
+            ([held?.revision.text, versioned].compactMap { $0 } + copies).contains {
+                had[id]?.contains($0) == true
+            }
             // A document that the gateway has already, under another revision, is not sent.
             || tree?.remotes.values.contains { tree?.isCurrent($0) == true } == true
         // The gateway refused this version when it was offered last. It may have had the version once, until a purge.
@@ -217,33 +227,56 @@ final class GatewayAudit {
         _ document: GatewayDocument?,
         _ database: GatewayDatabase
     ) -> String? {
-        func refusal(_ revision: String, _ history: [String]) -> ReplyError? {
+        func refusal(_ revision: String, _ history: [String], _ state: StateHistory? = nil) -> ReplyError? {
             var trial = database
-            let write = GatewayDatabase.Write(
+            var write = GatewayDatabase.Write(
                 id: document?.id ?? "new",
                 revision: revision,
                 history: history,
                 isDeleted: held.isDeleted,
                 body: JSONElement(held.body).value.object ?? [:]
             )
+            write.state = state
             do {
                 try trial.save(write, in: keyspace, by: client.user)
                 return nil
             } catch { return error }
         }
-        let has = document?.current ?? "nothing"
+        let has = document.map { "\($0.current) \($0.currentName)" } ?? "nothing"
         let line = tree.line(held.revision).dropFirst().map(\.text)
-        guard let first = refusal(held.revision.text, line) else {
-            return "UNPUSHED \(held), the gateway has \(has)"
+        let state =
+            client.offers.first == .mobile4 && database.source != nil ? tree.pushed(held.revision) : nil
+        guard let first = refusal(state == nil ? held.revision.text : "", line, state) else {
+            return "UNPUSHED \(held) \(state?.vector.text ?? ""), the gateway has \(has)"
         }
         guard first.code == 409, let wanted, let document else { return nil }
         let generation = (RevisionID(wanted)?.generation ?? 0) + 1
-        let isRefused = refusal("\(generation)-00", [wanted] + document.ancestors(of: wanted)) != nil
+        let over = state.map { StateHistory($0.vector.including(document.implicitVector)) }
+        let isRefused = refusal("\(generation)-00", [wanted] + document.ancestors(of: wanted), over) != nil
         return isRefused ? nil : "UNRESOLVED \(held), the gateway has \(has)"
     }
 }
 
 extension RevisionTree {
+    /// Whether a gateway's current revision is known, by its ID, or by its version as a part of a revision here.
+    fileprivate func knows(_ text: String, _ version: Version?, in current: RevisionID) -> Bool {
+        if let revision = RevisionID(text), known(revision) != nil { return true }
+        return version.map { version in
+            versions.node(named: .version(version)) != nil
+                || versions.includes(.version(version), in: current)
+        } ?? false
+    }
+
+    /// A revision as it would be pushed by its version.
+    fileprivate func pushed(_ revision: RevisionID) -> StateHistory {
+        let state = versions.state(of: revision)
+        if !state.vector.isEmpty { return state }
+        return StateHistory(
+            versions.announcedState(of: revision).vector,
+            revisions: Array(state.revisions.dropFirst())
+        )
+    }
+
     /// The revisions that have the content of this one on top of what a hub had.
     fileprivate func copies(of revision: RevisionID) -> [String] {
         let original = original(revision)

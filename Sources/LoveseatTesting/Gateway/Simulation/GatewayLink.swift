@@ -15,6 +15,7 @@ final class GatewayLink: @unchecked Sendable {
         var isContinuous = false
         var reset = ActivePlan.Reset.none
         var autoPurges = true
+        var usesDeltas = false
         var link = SimulatedLink.Plan()
         /// How long the gateway takes before it works on what came.
         var workDelay = 0...5
@@ -77,6 +78,7 @@ final class GatewayLink: @unchecked Sendable {
         )
         active.reset = plan.reset
         active.autoPurges = plan.autoPurges
+        active.usesDeltas = plan.usesDeltas
         active.isFetch = plan.fetch != nil
         activePlan = active
         var rules = CollectionRules()
@@ -210,6 +212,8 @@ final class GatewayLink: @unchecked Sendable {
 final class GatewayClient {
     let peer: SimulatedPeer
     let user: String
+    /// The forms of the protocol that it offers.
+    var offers = ReplicationProtocol.trees
     /// The documents that were deleted here, and whose deletion the gateway has not acknowledged.
     var deleted: Set<String> = []
     /// The tombstones that were made here.

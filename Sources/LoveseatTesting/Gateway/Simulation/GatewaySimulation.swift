@@ -12,6 +12,9 @@ public struct GatewaySimulation: Sendable {
     public var keepsWhatIsTakenAway = false
     /// Whether the gateway is put back to backups of itself.
     public var restoresBackups = false
+    /// Whether the gateway becomes one of version 4 during the history, and some of the clients offer it versions. Everybody may see everything, and
+    /// nothing is purged.
+    public var speaksVersions = false
     /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
     /// histories.
     public var repeatsContents: Bool

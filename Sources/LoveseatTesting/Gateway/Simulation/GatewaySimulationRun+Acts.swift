@@ -12,6 +12,7 @@ extension GatewaySimulationRun {
     }
 
     func newBody() -> JSONValue {
+        if simulation.speaksVersions { return openBody() }
         var body: JSONValue = ["n": JSONValue(generator.int(0...1_000_000))]
         let names = channels().union(generator.chance(0.15) ? ["s"] : []).sorted()
         body["channels"] = .array(names.map { .string($0) })
@@ -75,6 +76,7 @@ extension GatewaySimulationRun {
             return impossible("client \(client.peer.index) has nothing of \(id), which it has just saved")
         }
         if isDeletion { client.tombstones.insert(made.id) }
+        if simulation.speaksVersions { noteEdit(of: id, at: client, over: before) }
     }
 
     /// An administrator or a user writes over REST, on top of what is there.
@@ -82,6 +84,7 @@ extension GatewaySimulationRun {
         let id = randomID()
         let user = generator.chance(0.3) ? generator.pick(users) : nil
         let current = twin.databases[Self.database]?.currentRevision(of: id, in: path)
+        let replaced = gatewayName(of: id)
         let isDeletion = generator.chance(0.2) && current?.isDeleted == false
         let body = isDeletion ? [:] : randomBody().object ?? [:]
         do throws(ReplyError) {
@@ -94,10 +97,13 @@ extension GatewaySimulationRun {
                 in: path
             )
             trace("rest \(isDeletion ? "deletes" : "saves") \(id) \(revision ?? "")")
+            if simulation.speaksVersions { noteWrite(of: id, isDeleted: isDeletion, body, over: replaced) }
         } catch { trace("rest \(id) \(error)") }
     }
 
     func administer() {
+        // In a history with versions, everybody may see everything.
+        if simulation.speaksVersions { return editOverREST() }
         let user = generator.pick(users)
         switch generator.int(0...6) {
         case 0...3:

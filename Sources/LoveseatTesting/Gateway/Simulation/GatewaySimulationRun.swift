@@ -22,12 +22,14 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private(set) var path = "_default"
     /// The contents that people write where contents repeat.
     private(set) var repeatedBodies: [JSONValue] = []
-    private var links: [GatewayLink] = []
+    private(set) var links: [GatewayLink] = []
     /// The tasks that wait for the end of connections that fetch documents.
     private var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
-    private var report = GatewaySimulation.Report()
+    var report = GatewaySimulation.Report()
     private(set) var audit: GatewayAudit
-    private var isQuiescing = false
+    /// The state of a history in which the gateway gives versions.
+    let versions: GatewayVersionWorld
+    private(set) var isQuiescing = false
     private let folder: String
     static let database = "db"
 
@@ -36,6 +38,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         generator = SeededGenerator(seed: simulation.seed)
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         twin = GatewayTwin(seed: generator.next())
+        versions = GatewayVersionWorld(clock, seed: simulation.seed)
         audit = GatewayAudit(twin, database: Self.database, path: "_default", users: [])
         folder =
             FileManager.default.temporaryDirectory
@@ -101,6 +104,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
                 GatewayClient(peer, user: index < users.count ? users[index] : generator.pick(users))
             )
         }
+        if simulation.speaksVersions { setUpVersions() }
     }
 
     /// Every kind of verdict and grant.
@@ -131,6 +135,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             at(18_000) { [unowned self] in connect(generator.pick(clients)) }
         }
         for _ in 0..<generator.int(0...3) { at(20_000) { [unowned self] in disturb() } }
+        if simulation.speaksVersions { at(10_000) { [unowned self] in upgrade() } }
         if simulation.restoresBackups {
             for _ in 0..<generator.int(1...3) { at(16_000) { [unowned self] in backUp() } }
             for _ in 0..<generator.int(1...2) { at(20_000) { [unowned self] in restore() } }
@@ -187,47 +192,12 @@ final class GatewaySimulationRun: @unchecked Sendable {
         trace("restore a backup")
         let backup = generator.pick(audit.backups)
         twin.restore(backup.database, to: Self.database)
+        if versions.isUpgraded { beginVersions() }
         twin.setOnline(true, Self.database)
         audit.note(restored: backup)
     }
 
     // MARK: Connections
-
-    private func randomTuning() -> ReplicationTuning {
-        var tuning = ReplicationTuning()
-        tuning.changesPerMessage = generator.pick([10, 20, 200])
-        tuning.insertBatch = generator.pick([1, 5, 100])
-        tuning.revisionsTransmitting = generator.pick([1, 3, 10])
-        tuning.revisionsRequested = generator.pick([5, 50, 200])
-        tuning.checkpointDelay = generator.pick([50, 500, 5_000])
-        return tuning
-    }
-
-    private func connect(_ client: GatewayClient) {
-        if isQuiescing || links.contains(where: { $0.client === client }) { return }
-        var plan = GatewayLink.Plan()
-        switch generator.int(0...5) {
-        case 0: plan.pulls = false
-        case 1: plan.pushes = false
-        default: break
-        }
-        plan.isContinuous = generator.chance(0.5)
-        plan.link.latency = generator.pick([0...0, 1...5, 20...300])
-        plan.link.bytesPerMillisecond = generator.pick([1, 20, 100_000])
-        plan.link.capacity = generator.pick([10_000, 1 << 20])
-        plan.workDelay = generator.pick([0...0, 0...5, 0...200])
-        plan.tuning = randomTuning()
-        plan.link.cutAfter = generator.chance(0.3) ? generator.int(1...generator.pick([1_000, 20_000])) : nil
-        plan.link.notice = generator.pick([0...0, 0...500])
-        plan.link.losesWhatIsUnderWay = generator.chance(0.5)
-        plan.resolverFailures = generator.pick([0, 0, 0.3])
-        plan.reset = generator.chance(0.05) ? .checkpoint : .none
-        if generator.chance(0.1) {
-            plan.isContinuous = false
-            plan.documentIDs = (0..<3).map { _ in randomID() }
-        }
-        open(client, plan)
-    }
 
     /// Pulls documents by their IDs over a connection of its own; returns whether it ended well.
     private func fetch(_ notice: FetchNotice, for client: GatewayClient) async -> Bool {
@@ -243,13 +213,18 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     @discardableResult
-    private func open(_ client: GatewayClient, _ plan: GatewayLink.Plan) -> GatewayLink? {
+    func open(_ client: GatewayClient, _ plan: GatewayLink.Plan) -> GatewayLink? {
         trace("connect \(client.peer.index)")
         let seed = generator.next()
         var plan = plan
         plan.autoPurges = !simulation.keepsWhatIsTakenAway
         do {
-            let upgrade = GatewayTwin.Upgrade(database: Self.database, login: (client.user, "pw"))
+            let offers = client.offers.map(\.rawValue)
+            let upgrade = GatewayTwin.Upgrade(
+                database: Self.database,
+                login: (client.user, "pw"),
+                protocols: offers
+            )
             let accepted = try twin.accept(upgrade)
             let link = try GatewayLink(
                 client,
@@ -285,18 +260,19 @@ final class GatewaySimulationRun: @unchecked Sendable {
         return nil
     }
 
-    private var sequenceSeen = 0
-
     private func changed(by worked: GatewayLink) {
         // Most work of a gateway changes nothing: it answers, and announces.
-        guard let last = twin.databases[Self.database]?.lastSequence, last != sequenceSeen else { return }
-        sequenceSeen = last
+        guard let last = twin.databases[Self.database]?.lastSequence, last != audit.sequenceSeen else {
+            return
+        }
+        audit.sequenceSeen = last
         audit.note()
         for link in links where link !== worked { link.scheduleWork() }
     }
 
     private func acceptedPush(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
         trace("gateway takes \(pushed.id) \(pushed.revision)")
+        if simulation.speaksVersions { noteNames(of: pushed) }
         report.revisionsTaken += 1
         if audit.hasHad(pushed.revision, of: pushed.id) { audit.saved(pushed.id, by: client.user) }
         if let body = GatewaySession.parse(pushed.body).map({ JSONText(canonical: $0) }) {
@@ -319,6 +295,9 @@ final class GatewaySimulationRun: @unchecked Sendable {
         if link.frames > Self.frameBudget {
             report.problems.append("ENDLESS client \(link.client.peer.index): \(link.frames) frames")
         }
+        for text in link.line.session.misunderstood {
+            report.problems.append("MISUNDERSTOOD client \(link.client.peer.index): \(text)")
+        }
         if let failure = link.failure {
             report.problems.append("client \(link.client.peer.index): a session failed: \(failure)")
         }
@@ -340,6 +319,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         let start = clock.steps
         while clock.step() {
             checkLists()
+            if simulation.speaksVersions { noteContents() }
             guard clock.steps - start < Self.stepBudget else {
                 report.problems.append("ENDLESS: \(Self.stepBudget) events and more to come")
                 return
@@ -390,5 +370,6 @@ final class GatewaySimulationRun: @unchecked Sendable {
             report.problems += try audit.audit(client)
             report.problems += try client.peer.store.check().map { "client \(client.peer.index): \($0)" }
         }
+        if simulation.speaksVersions { compareWithEdits() }
     }
 }

@@ -50,6 +50,13 @@ final class VersionOracle {
         histories[id] = history
     }
 
+    /// A state has another name, too, which a gateway gave it.
+    func rename(_ id: String, _ name: RevisionName, _ other: RevisionName) {
+        // Nothing is known of the states that resolutions made.
+        guard let edits = histories[id]?.restsOn[name.asVersion] else { return }
+        histories[id]?.restsOn[other.asVersion] = edits
+    }
+
     func purge(_ id: String) { purged.insert(id) }
 
     /// The IDs of all documents that anybody edited.
