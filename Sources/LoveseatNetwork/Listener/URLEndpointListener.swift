@@ -1,6 +1,7 @@
 public import Foundation
 import Logging
 import LoveseatAssertions
+import LoveseatBLIPReplication
 public import LoveseatCore
 public import LoveseatIdentity
 public import LoveseatModel
@@ -316,7 +317,7 @@ public final class URLEndpointListener: Sendable {
         _ peers: PassiveReplicator,
         _ registry: PeerRegistry
     ) async {
-        LogDomain.listener.log(.info, "\(name) connected")
+        LogDomain.listener.log(.info, "\(name) connected with \(connection.negotiated.rawValue)")
         let entry = registry.add(connection.peer)
         let documents = PeerDocumentLog(name)
         let error = await peers.serve(
