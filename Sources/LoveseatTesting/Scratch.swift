@@ -52,8 +52,13 @@ extension LoveseatCore.Collection {
 
     /// Stores a document with version vectors, as another Loveseat sends it, and returns the IDs of its revisions, the newest first.
     ///
-    /// `line`: the revisions, the oldest first, each on top of the one before. Only the last one has content.
-    package func receive(_ line: [VersionedRevision], of id: String) throws -> [RevisionID] {
+    /// `line`: the revisions, the oldest first, each on top of the one before. Only the last one has content. `isExported`: whether it comes from an
+    /// export, of which the clock refuses no version.
+    package func receive(
+        _ line: [VersionedRevision],
+        of id: String,
+        isExported: Bool = false
+    ) throws -> [RevisionID] {
         var knowledge = TreeKnowledge()
         for revision in line {
             let parent = knowledge.nodes.first?.id
@@ -75,6 +80,7 @@ extension LoveseatCore.Collection {
             sender: .loveseat
         )
         received.knowledge = knowledge
+        received.isExported = isExported
         let incoming = received
         _ = try openStore().write { try $0.insert(incoming, in: handle) }
         return incoming.history

@@ -266,7 +266,7 @@ import Testing
     @Test func `a tree with a version too far ahead is refused, and nothing of it is stored`() throws {
         try device.store.beginVersions()
         let ahead = try Version(time: device.nanoseconds + 130_000_000_000, source: Self.other)
-        #expect(throws: RevisionTree.InsertRefusal.badHistory) {
+        #expect(throws: VersionError(.timeTooFarAhead)) {
             try receive("a", [Self.revision(1, 1)], "{}", vector: VersionVector(ahead))
         }
         #expect(try tree("a") == nil)

@@ -179,6 +179,7 @@ extension PushSession {
         case .agrees: agreed(id)
         case .disagrees: countDisagreement(change)
         case .isBehind: return finish(document, synced: parcel.revision, &effects)
+        case .isRefused(let error): return fail(document, error, &effects)
         case .lacksContent:
             // A pull that began with an empty collection may have left out that the document was deleted.
             var entry = disagreements[ExactText(id)] ?? Disagreement()

@@ -105,6 +105,8 @@ extension CollectionReplica {
                     }
                 } catch let refusal as RevisionTree.InsertRefusal {
                     return refusal == .conflict ? .refusedConflict : .badHistory
+                } catch let error as VersionError {
+                    return .failed(LoveseatError(.badRevisionID, "\(error)"))
                 } catch let error as LoveseatError where error.code == .corruptRevisionData {
                     return .failed(error)
                 } catch let error as OtherContent {
@@ -209,6 +211,8 @@ extension CollectionReplica {
             } catch is OtherContent {
                 // The pull reports it.
                 return .lacksContent
+            } catch let error as VersionError {
+                return .isRefused(LoveseatError(.badRevisionID, "\(error)"))
             }
         }
         ledger.mark([id])

@@ -40,7 +40,8 @@ package struct VersionError: Error, Hashable, Sendable, CustomStringConvertible 
         /// The time is outside of ``HybridClock/validTimes``.
         case timeOutOfRange = "a time outside of the valid range"
         /// The time lies more than ``HybridClock/maximumLead`` ahead of the system's clock.
-        case timeTooFarAhead = "a time more than 120 seconds ahead"
+        case timeTooFarAhead =
+            "a time more than 120 seconds ahead of the receiver's clock: set the clocks of both devices"
 
         /// An operation needs a current version, and the vector is empty.
         case emptyVector = "an empty version vector"

@@ -20,6 +20,8 @@ package enum MergeOutcome: Hashable, Sendable {
     case lacksContent
     /// The peer's revision descends from this side's, and nothing is pulled.
     case isBehind
+    /// The tree of the peer may not be stored here.
+    case isRefused(LoveseatError)
 }
 
 /// How to go on with a revision that a hub did not take.

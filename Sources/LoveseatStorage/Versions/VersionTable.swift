@@ -157,7 +157,7 @@ package struct VersionTable: WrittenTable {
     /// Verifies the vectors that came with a tree, as ``accept(_:over:of:from:)`` does.
     ///
     /// `tree`: the document's tree; nil if the document is not here. `remote`: nil for a peer without marks.
-    /// - Throws: ``RevisionTree/InsertRefusal`` if a time is refused.
+    /// - Throws: ``VersionError`` if a time is refused.
     func accept(
         _ vectors: [RevisionID: VersionVector],
         over tree: RevisionTree?,
@@ -167,14 +167,12 @@ package struct VersionTable: WrittenTable {
         // Most documents have none.
         if vectors.isEmpty { return }
         let peer = remote.map(String.init) ?? ""
-        do {
-            for vector in vectors.values {
-                try accept(vector, over: tree?.vectors.values, of: id, from: peer)
-            }
-        } catch is VersionError { throw RevisionTree.InsertRefusal.badHistory }
+        for vector in vectors.values { try accept(vector, over: tree?.vectors.values, of: id, from: peer) }
     }
 
     /// Verifies the vectors that came with a revision.
+    ///
+    /// - Throws: ``VersionError`` if a time is refused.
     func accept(of incoming: IncomingRecord, over tree: RevisionTree?) throws {
         // Most revisions come without any.
         guard let vectors = incoming.knowledge?.vectors, !vectors.isEmpty else { return }

@@ -19,7 +19,7 @@ package struct IncomingRecord: Sendable {
     /// Whether the app's resolver decides between two versions.
     package var asksResolver = false
     /// It comes from an export. Its versions are stored whatever the device's clock says.
-    var isExported = false
+    package var isExported = false
     /// The sender has taken a newer revision from here since it announced this one.
     package var isOutdated = false
     /// The announcement may have been about an older state, and not about the sender's current one.

@@ -7,7 +7,8 @@ extension StoreWriteTransaction {
     /// Stores a received revision.
     ///
     /// - Returns: the result, and the tree if another revision is current or the sender knows less.
-    /// - Throws: ``RevisionTree/InsertRefusal`` if it may not be stored; ``OtherContent``.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if it may not be stored; ``OtherContent``; `VersionError` if the clock refuses one of its
+    ///   versions.
     package func insert(_ incoming: IncomingRecord, in collection: CollectionHandle) throws -> (
         outcome: RevisionArrival.Outcome, preferred: RevisionTree?
     ) {
@@ -89,7 +90,8 @@ extension StoreWriteTransaction {
     /// Adds the knowledge of a peer about a document that is here, and the revision that is current there.
     ///
     /// - Returns: whether the two agree now; nil if the document is not here.
-    /// - Throws: ``RevisionTree/InsertRefusal`` if it contradicts what is known; ``OtherContent``.
+    /// - Throws: ``RevisionTree/InsertRefusal`` if it contradicts what is known; ``OtherContent``; `VersionError` if the clock refuses one of its
+    ///   versions.
     package func merge(
         _ knowledge: TreeKnowledge,
         current: RevisionID,
