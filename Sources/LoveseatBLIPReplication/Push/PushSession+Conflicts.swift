@@ -89,7 +89,7 @@ extension PushSession {
             entry?.isUnseen == true
                 ? "\(name) is not taken: the peer has a document of this name that this user may not see"
                     + ", or that the filter leaves out"
-                : "\(name) conflicts with another revision at the peer"
+                : "\(name) conflicts with another revision at the peer" + (pulls ? "" : ": pull that one")
         )
     }
 
