@@ -21,6 +21,8 @@ struct LargeTreeTests {
         /// The bytes of the longest revision that was stored, with the content that came along.
         private(set) var longest = 0
         private(set) var revisionsStored = 0
+        /// How many messages with the rest of a document are still to be refused.
+        var refusals = 0
 
         struct Database {
             let scratch: Scratch
@@ -129,6 +131,10 @@ struct LargeTreeTests {
 
         func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] {
             pair.note(revisions)
+            if pair.refusals > 0, revisions.contains(where: { $0.restOf != nil }) {
+                pair.refusals -= 1
+                return revisions.map { _ in .failed(LoveseatError(.init(10_503), "not now")) }
+            }
             return try inner.insert(revisions)
         }
     }
@@ -219,6 +225,20 @@ struct LargeTreeTests {
         let before = pair.revisionsStored
         try pair.replicate(seed: 2, pushes: isPush, pulls: !isPush)
         #expect(pair.revisionsStored == before + 1)
+        #expect(try pair.here.leaves() == pair.there.leaves())
+    }
+
+    @Test
+    func
+        `content that could not be stored is sent again by the next replication, and keeps nothing else back`()
+        throws
+    {
+        let pair = try Pair()
+        let ids = try Self.conflict(pair.here)
+        pair.refusals = 1
+        try pair.replicate(seed: 1, pulls: false)
+        #expect(try pair.there.leaves().count == ids.count - 1)
+        try pair.replicate(seed: 2, pulls: false)
         #expect(try pair.here.leaves() == pair.there.leaves())
     }
 

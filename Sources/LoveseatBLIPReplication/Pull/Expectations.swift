@@ -31,6 +31,8 @@ struct Expectations: Sendable {
     private var entries: [Key: Entry] = [:]
     /// The revisions that a passive side has agreed to.
     var agreed = OutstandingRequests()
+    /// Why a part of a document was refused, of which other parts are to come.
+    private var refusals: DocumentMap<LoveseatError> = [:]
     /// Bytes that are likely to come.
     private(set) var bytes = 0
     /// The likely size of a body whose size the peer did not announce, in bytes, by those that arrived lately.
@@ -79,6 +81,20 @@ struct Expectations: Sendable {
         )
         expectAgain(key, entry)
         return true
+    }
+
+    /// Remembers why a part of a document was refused; nil if none was.
+    mutating func noteRefusal(_ error: LoveseatError?, of id: String) {
+        // Hardly any document is refused in parts.
+        if error == nil, refusals.isEmpty { return }
+        refusals[ExactText(id)] = error
+    }
+
+    /// Forgets, and returns, why an earlier part of this revision's document was refused.
+    mutating func removeRefusal(of revision: IncomingRevision) -> LoveseatError? {
+        if refusals.isEmpty { return nil }
+        let error = refusals.removeValue(forKey: ExactText(revision.documentID))
+        return revision.restOf == nil ? nil : error
     }
 
     private mutating func expectAgain(_ key: Key, _ entry: Entry) {

@@ -148,6 +148,7 @@ struct PullSession {
         guard let message = NoRevisionMessage(message, setup.names) else { return failUnnamed("norev") }
         let id = message.documentID
         expectations.agreed.remove(id)
+        expectations.noteRefusal(nil, of: id)
         defer { forgetIfDone(id) }
         guard let entry = expectations.key(of: message).flatMap({ expectations.remove($0) }) else {
             // A peer may take back a revision that was not requested, or has arrived.
@@ -285,15 +286,19 @@ struct PullSession {
         guard let entry = incoming.remove(key) else {
             return impossible("a revision is answered that is not here")
         }
-        if let error, finishesSequence {
-            noteFailure(entry.revision.documentID, entry.revision.name, error, &effects)
-        }
         let id = entry.revision.documentID
         if !entry.held.isEmpty { replica.releaseBlobs(entry.held) }
+        // That a part was refused is said when all the others have come.
+        let error = expectations.removeRefusal(of: entry.revision) ?? error
         // The database failed, which ends the session.
         guard let awaited = entry.awaited(after: error, in: replica, &effects) else { return }
         let goesOn = finishesSequence && !awaited.isEmpty
-        if goesOn { expectations.expectAgain(id, entry.key, entry.expected, isActive: setup.isActive) }
+        if goesOn {
+            expectations.expectAgain(id, entry.key, entry.expected, isActive: setup.isActive)
+            expectations.noteRefusal(error, of: id)
+        } else if let error, finishesSequence {
+            noteFailure(id, entry.revision.name, error, &effects)
+        }
         forgetIfDone(id)
         if let request = entry.request {
             if goesOn {
@@ -309,7 +314,7 @@ struct PullSession {
                 effects.append(.reply(reply.compressed(from: setup.tuning.compressionThreshold), to: request))
             }
         }
-        if reports, error != nil || entry.revision.restOf == nil {
+        if reports, entry.revision.restOf == nil || (error != nil && !goesOn) {
             setup.report(id, isDeleted: entry.revision.isDeleted, error, &effects)
         }
         if goesOn { return }

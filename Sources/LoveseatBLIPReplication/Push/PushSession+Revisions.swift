@@ -16,7 +16,7 @@ extension PushSession {
     mutating func sendMore(_ effects: inout SessionEffects) {
         var bytes = 0
         let next = queue.prefix(sendingRoom).prefix { document in
-            // A document with much content in its tree is read when nothing else is read or handed to the socket.
+            // A document with much content in its tree is read alone.
             let size = document.change.storedBytes
             defer { bytes += size }
             return bytes == 0 || bytes + size <= tuning.transmittingBytes - sent.transmittingBytes

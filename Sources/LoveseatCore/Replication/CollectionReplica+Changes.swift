@@ -116,7 +116,7 @@ extension CollectionReplica {
         }
         if knowledge == nil, let ancestor, try record.isCurrent(ancestor) { return nil }
         var change = try LocalChange(record, over: ancestor, query)
-        change.knowledge = knowledge
+        (change.knowledge, change.storedBytes) = (knowledge, record.size.all)
         change.hasDoubtedMark = mark != ancestor || fallenBack.mayContain(record.id)
         return change
     }
@@ -379,7 +379,6 @@ extension LocalChange {
             bodySize: record.body.bytes.count,
             remoteAncestor: ancestor.map { tree?.versions.announcedState(of: $0).name ?? .revision($0) }
         )
-        storedBytes = record.size.all
         // Couchbase Lite 4 takes a newer revision ID for an older one where it has a version that stands for a revision (version-vectors.md,
         // correction 15). The version that stands for the ID is right for both forms.
         state = tree.map { tree in
