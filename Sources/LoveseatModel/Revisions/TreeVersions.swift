@@ -131,7 +131,8 @@ package struct TreeVersions {
     ///
     /// `parent`: the state on which the peer made it, or of which it knows that it is the current one here.
     package func relation(ofProposed state: StateHistory, on parent: RevisionName?) -> StateRelation {
-        if reverses(state, on: parent) { return .newer }
+        // A name alone does not say what the state includes. The revision will.
+        if reverses(state, on: parent, isWhole: state.vector.versions.count > 1) { return .newer }
         let relation = relation(ofReceived: state)
         guard relation == .conflict, let current = tree.current else { return relation }
         if let parent, let known = node(named: parent), isSame(known, current) { return .newer }
@@ -140,11 +141,11 @@ package struct TreeVersions {
     }
 
     /// Whether a peer that knows the current revision has decided for a state that had lost here: both include each other, and the peer has seen both.
-    func reverses(_ state: StateHistory, on parent: RevisionName?) -> Bool {
+    func reverses(_ state: StateHistory, on parent: RevisionName?, isWhole: Bool = true) -> Bool {
         guard let parent, let name = state.name, let current = tree.current, let known = node(named: name),
             let decided = node(named: parent), isSame(decided, current), !isSame(known, current)
         else { return false }
-        return covers(StateHistory(state.vector, revisions: []), current)
+        return !isWhole || covers(StateHistory(state.vector, revisions: []), current)
     }
 
     /// The relation of a state with its whole history to what is known here.

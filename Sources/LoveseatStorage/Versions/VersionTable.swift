@@ -4,7 +4,7 @@ package import LoveseatModel
 package struct VersionTable: WrittenTable {
     let transaction: StoreWriteTransaction
 
-    /// Lets the database make versions from now on. The transaction must reach the disk, as ``DocumentStore/beginVersions()`` has it.
+    /// Lets the database make versions from now on.
     ///
     /// - Returns: The database's name as an author.
     func begin() throws -> SourceID {
@@ -239,8 +239,10 @@ package struct VersionTable: WrittenTable {
         transaction.replaceCatalog { $0.versions = versions }
     }
 
-    /// Notes that a vector is stored, which earlier versions of Loveseat cannot read.
+    /// Notes that a vector is stored, which earlier versions of Loveseat cannot read. From now on this database makes versions: an edit without one has
+    /// no time, and would lose every conflict with one of a peer with versions.
     func noteVectors() throws {
+        if catalog.versions == nil { _ = try begin() }
         // They are in the file already, or this transaction has noted it.
         if catalog.storesVectors { return }
         try Schema.noteVectors(in: database)
