@@ -5,16 +5,11 @@ package final class SimulatedWallClock: @unchecked Sendable {
     private let clock: VirtualClock
     /// How far it is ahead, in milliseconds.
     var offset: Int64 = 0
-    /// How long it stands, until it goes on by as much, in milliseconds.
-    var tick: Int64 = 1
     /// The last sequence of each of the peer's collections when it was set back last.
     var sequencesAtSetback: [UInt64] = []
 
     init(_ clock: VirtualClock) { self.clock = clock }
 
     /// Milliseconds since 1970.
-    var now: Int64 {
-        let time = SimulatedRuntime.beginning + Int64(clock.now) + offset
-        return time - time % tick
-    }
+    var now: Int64 { SimulatedRuntime.beginning + Int64(clock.now) + offset }
 }

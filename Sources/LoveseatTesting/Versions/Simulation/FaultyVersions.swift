@@ -142,6 +142,11 @@ final class FaultyVersions: ReplicaLayer {
     }
 
     func reconcile(_ change: LocalChange, _ state: HubState) throws(LoveseatError) -> Reconciliation {
+        if mistakes.fault == .keepOwnOfEqualTimes, case .has(let theirs) = state,
+            isOfOneTime(change.documentID, theirs)
+        {
+            return .waits(isMarked: true)
+        }
         guard mistakes.fault == .countRefusalAsSuccess else { return try alive().reconcile(change, state) }
         let mark = SyncedRevision(
             documentID: change.documentID,

@@ -26,7 +26,7 @@ public enum PlantedVersionFault: String, CaseIterable, Sendable {
     public var worlds: Set<VersionSimulation.World> {
         switch self {
         case .forgetClock: [.restarts]
-        case .keepOwnOfEqualTimes: [.ticks]
+        case .keepOwnOfEqualTimes: [.rivals]
         default: []
         }
     }

@@ -22,8 +22,8 @@ public struct VersionSimulation: Sendable {
     public enum World: String, CaseIterable, Sendable {
         /// Loveseats die and start again, while the system's clock is wrong.
         case restarts
-        /// Clocks stand for seconds, so that several databases make versions of one time.
-        case ticks
+        /// A Loveseat and a peer of Couchbase Lite edit a document at the very same time.
+        case rivals
     }
 
     /// Plants a mistake, and adds the worlds without which it cannot show.

@@ -4,7 +4,9 @@ import LoveseatStorage
 
 /// The edits of a history's users.
 extension VersionSimulationRun {
-    private var documentCount: Int { 6 }
+    var documentCount: Int { 6 }
+    /// The kind of an edit that saves a document.
+    static let saving = 39
 
     func edit() {
         let party = dice.int(0...peers.count + lites.count - 1)
@@ -50,7 +52,7 @@ extension VersionSimulationRun {
         return tree.versions.state(of: tree.contains(original) ? original : id).name
     }
 
-    private func edit(_ id: String, at lite: LitePeer, _ kind: Int) {
+    func edit(_ id: String, at lite: LitePeer, _ kind: Int) {
         let before = lite.database.documents()[id]?.current
         do throws(LiteWriteError) {
             let made: LiteRevision

@@ -8,8 +8,6 @@ import LoveseatStorage
 /// @unchecked because everything of it runs on the thread that calls ``run()``.
 final class VersionSimulationRun: @unchecked Sendable {
     private static let stepBudget = 2_000_000
-    /// How long clocks stand where they tick, in milliseconds.
-    private static let tick: Int64 = 5_000
 
     /// A peer that connects to another one, by their numbers: Loveseats first, then hubs, then peers of Couchbase Lite.
     struct Edge: Hashable {
@@ -134,9 +132,6 @@ final class VersionSimulationRun: @unchecked Sendable {
             for peer in peers { peer.setClock(Int64(dice.int(-55_000...55_000))) }
             for lite in lites { lite.wall.offset = Int64(dice.int(-55_000...55_000)) }
         }
-        if simulation.worlds.contains(.ticks) {
-            for wall in peers.map(\.wall) + lites.map(\.wall) { (wall.offset, wall.tick) = (0, Self.tick) }
-        }
         habits.merges = dice.chance(0.2)
         habits.purges = dice.chance(0.2)
         report.peers = peers.count + lites.count
@@ -189,6 +184,9 @@ final class VersionSimulationRun: @unchecked Sendable {
         for _ in 0..<dice.int(0...3) { at(20_000) { [unowned self] in disturb() } }
         if simulation.worlds.contains(.restarts) {
             for _ in 0..<dice.int(2...5) { at(20_000) { [unowned self] in restart() } }
+        }
+        if simulation.worlds.contains(.rivals) {
+            for _ in 0..<dice.int(2...5) { at(24_000) { [unowned self] in editAtOneTime() } }
         }
         // Continuous connections go on until somebody ends them.
         clock.schedule(after: 25_000) { [unowned self] in endAll() }

@@ -1,7 +1,7 @@
 import LoveseatModel
 import LoveseatStorage
 
-/// Loveseats that die and start again.
+/// Events that a history has only if they are asked for.
 extension VersionSimulationRun {
     /// A Loveseat's process dies and starts again. The system's clock stands at a time that one of its versions has, until the user has
     /// saved a document.
@@ -25,13 +25,33 @@ extension VersionSimulationRun {
         let read = times.filter { $0 & 0xFFFF == 0 }
         if read.isEmpty { return }
         let milliseconds = (dice.pick(read) + 999_999) / 1_000_000
-        let right = peer.wall.offset
-        peer.wall.offset += Int64(clamping: milliseconds) - peer.wall.now
-        edit("early\(clock.now)", at: peer, Self.saving)
-        noteChanges()
-        peer.wall.offset = right
+        peer.wall.at(Int64(clamping: milliseconds)) {
+            edit("early\(clock.now)", at: peer, Self.saving)
+            noteChanges()
+        }
     }
 
-    /// The kind of an edit that saves a document.
-    private static let saving = 39
+    /// A Loveseat and a peer of Couchbase Lite edit a document at one time. As far as their clocks have seen no later one, the versions have that time.
+    func editAtOneTime() {
+        // A Loveseat that has had no session with Couchbase Lite makes no versions.
+        let authors = peers.filter { !$0.isHub && $0.store.source != nil }
+        if authors.isEmpty { return }
+        let (own, lite) = (dice.pick(authors), dice.pick(lites))
+        let id = "doc\(dice.int(0...documentCount - 1))"
+        trace("\(own.index) and \(lite.index) edit \(id) at one time")
+        let time = max(own.wall.now, lite.wall.now) + 1
+        own.wall.at(time) { edit(id, at: own, Self.saving) }
+        lite.wall.at(time) { edit(id, at: lite, Self.saving) }
+        noteChanges()
+    }
+}
+
+extension SimulatedWallClock {
+    /// Does something while the clock shows another time, in milliseconds since 1970.
+    fileprivate func at(_ time: Int64, _ body: () -> Void) {
+        let right = offset
+        offset += time - now
+        body()
+        offset = right
+    }
 }
