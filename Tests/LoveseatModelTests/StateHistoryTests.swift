@@ -18,6 +18,14 @@ import Testing
         ]
     }
 
+    @Test(arguments: ["1@VVebVXiW0M4XZMR/7WRPmw", "3000-aa"])
+    func `of a list of revisions that is too long, the newest are kept`(_ rev: String) throws {
+        let list = (1...2_000).reversed().map { "\($0)-bb" }
+        let history = try StateHistory(rev: rev, history: list.joined(separator: ", "))
+        #expect(history.revisions.count == 1_000)
+        #expect(history.revisions.last?.generation == (history.vector.isEmpty ? 1_002 : 1_001))
+    }
+
     // 26 (§13.5)
     @Test func `Couchbase Lite relates nine histories as in the specification`() throws {
         let rows = [

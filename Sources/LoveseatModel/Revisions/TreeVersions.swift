@@ -93,7 +93,7 @@ package struct TreeVersions {
         if let id = tree.vectors.filter({ $0.value.current == version }).keys.max() { return id }
         // A revision ID that stands for another one of the same generation and the same first digits is not its name.
         guard case .version = name, version.source == .revisionTree else { return nil }
-        return tree.nodes.keys.filter { $0.encodedVersion == version }.max()
+        return tree.nodes.keys.filter { $0.isEncoded(as: version) }.max()
     }
 
     // MARK: States of peers
@@ -172,7 +172,7 @@ package struct TreeVersions {
         return names.contains { version in
             state.vector.includes(version)
                 || (version.source == .revisionTree
-                    && state.revisions.contains { $0.encodedVersion == version })
+                    && state.revisions.contains { $0.isEncoded(as: version) })
         }
     }
 
@@ -182,7 +182,7 @@ package struct TreeVersions {
         switch name {
         case .version(let version):
             return state.vector.includes(version)
-                || (version.source == .revisionTree && line.contains { $0.encodedVersion == version })
+                || (version.source == .revisionTree && line.contains { $0.isEncoded(as: version) })
         case .revision(let revision):
             return line.contains { $0 == revision || tree.nodes[$0]?.hasForgotten(revision) == true }
                 || revision.encodedVersion.map(state.vector.includes) ?? false

@@ -21,5 +21,10 @@ extension RevisionID {
         return Version(unchecked: time, .revisionTree)
     }
 
+    /// Whether a version stands for this revision. Most revisions of a long list have another generation, so their digests are not read.
+    func isEncoded(as version: Version) -> Bool {
+        UInt64(generation) == version.time >> 40 && encodedVersion == version
+    }
+
     private static let maximumEncodedGeneration: UInt32 = (1 << 23) - 1
 }

@@ -19,7 +19,7 @@ extension StateHistory {
         case .revision(let id):
             revisions.contains(id) || id.encodedVersion.map { vector.versions.contains($0) } ?? false
         case .version(let version) where version.source == .revisionTree:
-            vector.versions.contains(version) || revisions.contains { $0.encodedVersion == version }
+            vector.versions.contains(version) || revisions.contains { $0.isEncoded(as: version) }
         case .version(let version):
             vector.covers(version)
         }

@@ -89,7 +89,7 @@ struct VersionReader {
         var currentCount: Int?
         while !isAtEnd {
             if readsRevisions, currentCount != nil, isAtRevision {
-                revisions.append(try revision())
+                try append(to: &revisions)
             } else {
                 guard versions.count < VersionVector.maximumCount else { throw error(.tooManyVersions) }
                 let version = try version()
@@ -124,7 +124,7 @@ struct VersionReader {
     mutating func revisions() throws(VersionError) -> [RevisionID] {
         var revisions: [RevisionID] = []
         while !isAtEnd {
-            revisions.append(try revision())
+            try append(to: &revisions)
             guard next == UInt8(ascii: ",") else { break }
             position += 1
             skipBlanks()
@@ -132,6 +132,12 @@ struct VersionReader {
         }
         try end()
         return revisions
+    }
+
+    /// Reads the next revision ID of a list. Of a longer list than any tree here, which would only cost time, the newest are kept.
+    private mutating func append(to revisions: inout [RevisionID]) throws(VersionError) {
+        let id = try revision()
+        if revisions.count < VersionVector.maximumCount { revisions.append(id) }
     }
 
     /// Whether the next item is a revision ID: a hyphen stands in it before any `@`.
