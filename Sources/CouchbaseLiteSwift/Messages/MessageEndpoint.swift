@@ -1,6 +1,7 @@
 public import LoveseatNetwork
 
-/// A peer that is reached over the app's own transport, such as Bluetooth.
+/// A peer that is reached over the app's own transport, such as Bluetooth: a Loveseat, or an app of Couchbase Lite 2 to 4. The replicator asks the
+/// peer how it names revisions, because a transport negotiates nothing.
 ///
 /// Unchecked, because `target` and the delegate are the app's, and only the app uses `target`. The delegate is called on any thread.
 public final class MessageEndpoint: EngineEndpoint, @unchecked Sendable {
