@@ -13,6 +13,9 @@ public enum FuzzTargets {
         "identity": identity,
         "json": json, "pairing": pairing, "passive": passive, "query": query, "response": response,
         "tree": tree, "version": version,
+        "versioned-active": { converse(.activeWithVersions, $0) },
+        "versioned-passive": { converse(.passiveWithVersions, $0) },
+        "open-active": { converse(.activeOpen, $0) }, "open-passive": { converse(.passiveOpen, $0) },
         "websocket": webSocket,
     ]
 
@@ -119,6 +122,16 @@ public enum FuzzTargets {
         let again = try? StateHistory(rev: rev, history: history.history)
         precondition(again == history, "a history's own text says something else")
         precondition(history.relation(to: history) == .same, "a history is not the same as itself")
+        // The second piece may be a state of its own.
+        guard let other = try? StateHistory(texts[1]) else { return }
+        let (relation, reverse) = (history.relation(to: other), other.relation(to: history))
+        precondition(relation == reverse.reversed, "two histories are related in two ways")
+        _ = history.relationOfCouchbaseLite(to: other)
+        let united = history.vector.united(with: other.vector)
+        precondition(
+            united == other.vector.united(with: history.vector),
+            "two vectors are united in two ways"
+        )
     }
 
     private static func examine(_ vector: VersionVector) {
@@ -135,8 +148,16 @@ public enum FuzzTargets {
         _ = vector.pruned(wall: 0x18E9_F1F2_E876_1234)
     }
 
+    /// Joins pieces, with the length before each in two bytes. Pieces are cut off at the length that this can say.
+    package static func bytes(of pieces: [[UInt8]]) -> [UInt8] {
+        pieces.flatMap { piece in
+            let piece = piece.prefix(0xFFFF)
+            return [UInt8(piece.count >> 8), UInt8(piece.count & 0xFF)] + piece
+        }
+    }
+
     /// Cuts bytes at the lengths that stand in them, in two bytes each.
-    static func pieces(of bytes: [UInt8]) -> [[UInt8]] {
+    package static func pieces(of bytes: [UInt8]) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var rest = bytes[...]
         while let high = rest.popFirst(), let low = rest.popFirst() {
