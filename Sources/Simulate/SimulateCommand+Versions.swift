@@ -27,7 +27,7 @@ extension SimulateCommand {
             print("seed \(seed): \(report.peers.counted("peer")), \(problems.count.counted("problem"))")
             for problem in problems.prefix(5) { print("  \(problem)") }
             print(
-                "  replay: swift run -c release simulate --versions --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(chosenContents)"
+                "  replay: swift run -c release simulate --versions --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(blobs ? " --blobs" : "")\(chosenContents)"
             )
         }
         print("\(range.count - failures) passed, \(failures) failed")
@@ -42,6 +42,7 @@ extension SimulateCommand {
     private func configure(_ simulation: inout VersionSimulation, _ chosen: Set<VersionSimulation.World>) {
         simulation.edits = edits
         simulation.isVerbose = verbose
+        simulation.hasBlobs = blobs
         simulation.worlds = chosen
         if let contents { simulation.repeatsContents = contents == .few }
     }

@@ -64,6 +64,9 @@ struct SimulateCommand: ParsableCommand {
     )
     var versions = false
 
+    @Flag(help: "Give documents of --versions blobs.")
+    var blobs = false
+
     @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
     var couchdb = false
 

@@ -11,6 +11,9 @@ public struct VersionSimulation: Sendable {
     /// Whether people write one of three contents again and again, as a checkbox does. By default this is the case in half of the
     /// histories.
     public var repeatsContents: Bool
+    /// Whether some documents have blobs. The default is false. With them, a seed gives the same edits and connections as far as the time that
+    /// blobs take changes nothing.
+    public var hasBlobs = false
     /// Prints every event.
     public var isVerbose = false
     /// The events that take place beside the usual ones; none by default.

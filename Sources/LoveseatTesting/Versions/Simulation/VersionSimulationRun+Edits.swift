@@ -29,7 +29,12 @@ extension VersionSimulationRun {
                 if before?.current?.isDeleted != false { return }
                 _ = try peer.edit(id, in: 0, .emptyObject, isDeleted: true)
             default:
-                _ = try peer.edit(id, in: 0, JSONText(canonical: .object(randomBody(by: peer.index))))
+                var body = randomBody(by: peer.index)
+                if let (reference, content) = blobs?.draw() {
+                    try peer.addBlobs([reference.digest: content])
+                    body["blob"] = reference.json
+                }
+                _ = try peer.edit(id, in: 0, JSONText(canonical: .object(body)))
             }
         } catch { return add("an edit of \(id) at \(peer.index) failed: \(error)") }
         // The edit made nothing: a deletion of a deleted document, for example.
@@ -64,7 +69,13 @@ extension VersionSimulationRun {
             case 1...8:
                 if before?.isDeleted != false { return }
                 made = try lite.database.delete(id)
-            default: made = try lite.database.edit(id, randomBody(by: lite.index))
+            default:
+                var body = randomBody(by: lite.index)
+                if let (reference, content) = blobs?.draw() {
+                    lite.database.blobs[reference.digest.text] = content
+                    body["blob"] = reference.json
+                }
+                made = try lite.database.edit(id, body)
             }
             // Every state that was made has a name.
             guard let name = made.name else { return impossible("an edit of \(id) has no name") }

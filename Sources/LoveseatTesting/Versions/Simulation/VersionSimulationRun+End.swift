@@ -88,10 +88,26 @@ extension VersionSimulationRun {
             add("\(id): a conflict is left at \(peer.index)")
         }
         for lite in lites { compare(lite, id, left) }
+        try compareBlobs(id)
         if !merges, let finding = oracle.problem(with: id, left) { blame(id, finding) }
         if simulation.isVerbose, report.problems.count > before {
             printDocuments()
             print(oracle.account(of: id))
+        }
+    }
+
+    /// Checks that each peer that has a document has its blobs, whether the others have the same content or not.
+    private func compareBlobs(_ id: String) throws {
+        // Most histories have no blobs.
+        guard let blobs else { return }
+        for peer in peers {
+            guard let current = peer.tree(id, in: 0)?.current, let body = current.body else { continue }
+            for problem in try blobs.problems(of: body, at: peer) { add("\(id): \(peer.index) \(problem)") }
+        }
+        for lite in lites {
+            guard let body = lite.database.documents()[id]?.current.body else { continue }
+            let text = JSONText(canonical: .object(body))
+            for problem in blobs.problems(of: text, at: lite) { add("\(id): \(lite.index) \(problem)") }
         }
     }
 

@@ -45,6 +45,8 @@ final class VersionSimulationRun: @unchecked Sendable {
     var contents: VersionContents { oracles.contents }
     var issued: IssuedVersions { oracles.issued }
     let mistakes: VersionMistakes?
+    /// The blobs of the history; nil without any.
+    private(set) var blobs: VersionBlobs?
     /// Documents that are different somewhere because of what Couchbase Lite does.
     var excused: [String: Set<String>] = [:]
     var report = VersionSimulation.Report()
@@ -67,6 +69,7 @@ final class VersionSimulationRun: @unchecked Sendable {
         dice = SeededGenerator(seed: simulation.seed)
         mistakes = simulation.fault.map { VersionMistakes($0, seed: simulation.seed) }
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
+        if simulation.hasBlobs { blobs = VersionBlobs(seed: simulation.seed) }
         folder =
             FileManager.default.temporaryDirectory
             .appending(
