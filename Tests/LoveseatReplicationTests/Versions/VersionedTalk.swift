@@ -50,11 +50,11 @@ class SessionTalk {
             let body = #"{"checkpoint_ids":["cp-y"],"collections":["_default"]}"#
             _ = try say("getCollections", ["uuid": "7d475a3c-3645-4268-a83c-52a6f5b6da21"], body)?.get()
         } else {
-            try answerCheckpoint()
+            try answerCheckpoint(extensions)
         }
     }
 
-    private func answerCheckpoint() throws {
+    private func answerCheckpoint(_ extensions: String?) throws {
         guard has("getCheckpoint") else {
             let body = checkpoint.map { #"{"rev":"1-cc",\#($0.dropFirst())"# } ?? "{}"
             let request = try take("getCollections")
