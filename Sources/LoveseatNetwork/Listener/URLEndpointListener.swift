@@ -317,7 +317,8 @@ public final class URLEndpointListener: Sendable {
         _ peers: PassiveReplicator,
         _ registry: PeerRegistry
     ) async {
-        LogDomain.listener.log(.info, "\(name) connected with \(connection.negotiated.rawValue)")
+        let form = connection.negotiated.map { " with \($0.rawValue)" } ?? ""
+        LogDomain.listener.log(.info, "\(name) connected\(form)")
         let entry = registry.add(connection.peer)
         let documents = PeerDocumentLog(name)
         let error = await peers.serve(
