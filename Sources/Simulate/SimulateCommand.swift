@@ -15,6 +15,7 @@ struct SimulateCommand: ParsableCommand {
               simulate --faults                  plant every known fault, and check that each is caught
               simulate --gateway --seeds 1..500  run histories of clients of a Sync Gateway
               simulate --versions --seeds 1..500 run histories with peers of Couchbase Lite 4
+              simulate --versions --faults       plant every known fault of version vectors
               simulate --gateway --versions      run histories of clients of a Sync Gateway 4
               simulate --couchdb --seeds 1..500  run histories in which most links speak CouchDB's wire
             """
@@ -31,7 +32,7 @@ struct SimulateCommand: ParsableCommand {
 
     @Option(
         help:
-            "What happens beside edits and crashes: \(SimulatedWorld.allCases.map(\.rawValue).joined(separator: ", ")), with commas; none; by default the seed decides."
+            "What happens beside edits and crashes: \(SimulatedWorld.allCases.map(\.rawValue).joined(separator: ", ")), with commas; none; by default the seed decides. With --versions: \(VersionSimulation.World.allCases.map(\.rawValue).joined(separator: ", ")); none by default."
     )
     var worlds: String?
 
