@@ -38,15 +38,18 @@ final class VersionSimulationRun: @unchecked Sendable {
         let edits = VersionOracle()
         let contents = VersionContents()
         let issued = IssuedVersions()
+        /// Nil without any blobs.
+        var blobs: VersionBlobs?
     }
 
-    private let oracles = Oracles()
+    private var oracles = Oracles()
     var oracle: VersionOracle { oracles.edits }
     var contents: VersionContents { oracles.contents }
     var issued: IssuedVersions { oracles.issued }
-    let mistakes: VersionMistakes?
     /// The blobs of the history; nil without any.
-    private(set) var blobs: VersionBlobs?
+    var blobs: VersionBlobs? { oracles.blobs }
+    /// Makes the planted mistake; nil without one.
+    let mistakes: VersionMistakes?
     /// Documents that are different somewhere because of what Couchbase Lite does.
     var excused: [String: Set<String>] = [:]
     var report = VersionSimulation.Report()
@@ -69,7 +72,7 @@ final class VersionSimulationRun: @unchecked Sendable {
         dice = SeededGenerator(seed: simulation.seed)
         mistakes = simulation.fault.map { VersionMistakes($0, seed: simulation.seed) }
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
-        if simulation.hasBlobs { blobs = VersionBlobs(seed: simulation.seed) }
+        if simulation.hasBlobs { oracles.blobs = VersionBlobs(seed: simulation.seed) }
         folder =
             FileManager.default.temporaryDirectory
             .appending(
