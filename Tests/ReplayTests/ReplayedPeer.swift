@@ -10,6 +10,11 @@ import Testing
 
 /// Recorded conversations of real peers (Tests/Fixtures/wire).
 enum Recordings {
+    /// The form of the protocol that the peers of a recording speak.
+    static func form(of name: String) -> ReplicationProtocol {
+        name == "v4-vectors" ? .mobile4 : .mobile3
+    }
+
     static func load(_ name: String) throws -> [RecordedConversation] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let file = folder.appending(path: "Fixtures/wire/\(name).trace.jsonl")
@@ -25,7 +30,10 @@ final class ReplayedPeer {
 
     init() throws {
         scratch = try Scratch()
-        store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs")
+        var options = DocumentStore.Options()
+        // A moment after the recording with versions.
+        options.system.nanoseconds = { 1_795_231_960_000_000_000 }
+        store = try DocumentStore.inMemory(blobFolder: "\(scratch.path)/blobs", options: options)
     }
 
     func collection(_ name: CollectionName) throws -> CollectionHandle {
@@ -36,27 +44,49 @@ final class ReplayedPeer {
     func seed(_ revision: Message, in name: CollectionName) throws {
         let properties = revision.properties
         let id = try #require(properties["id"])
-        let history =
-            [properties["rev"]].compactMap { $0 }
-            + (properties["history"] ?? "").split(separator: ",").map(String.init)
+        let rev = try #require(properties["rev"])
+        let body = try JSONText(revision.body.isEmpty ? Array("{}".utf8) : revision.body)
+        let handle = try collection(name)
+        if rev.contains("@") {
+            let state = IncomingState(
+                documentID: id,
+                state: try StateHistory(rev: rev, history: properties["history"]),
+                isDeleted: properties["deleted"] != nil,
+                body: body,
+                remote: nil
+            )
+            try store.beginVersions()
+            _ = try store.write { try $0.versionTable.insert(state, in: handle) }
+            return
+        }
+        let history = [rev] + (properties["history"] ?? "").split(separator: ",").map(String.init)
         let incoming = IncomingRecord(
             documentID: id,
             history: try history.map { try #require(RevisionID($0)) },
             isDeleted: properties["deleted"] != nil,
-            body: try JSONText(revision.body.isEmpty ? Array("{}".utf8) : revision.body),
+            body: body,
             sender: .client
         )
-        let handle = try collection(name)
         _ = try store.write { try $0.insert(incoming, in: handle) }
+    }
+
+    /// The content of a recorded `rev` of the default collection. A delta is against the current revision.
+    func content(of revision: Message) throws -> [UInt8] {
+        guard revision.properties["deltaSrc"] != nil, let id = revision.properties["id"] else {
+            return revision.body
+        }
+        let handle = try collection(.default)
+        let base = try #require(try store.readRows { try $0.record(id, in: handle) }?.body)
+        let delta = try JSONElement(parsing: revision.body).value
+        return Array(try JSONDelta.apply(delta, to: JSONElement(base).value).description.utf8)
     }
 
     func hasRevision(_ message: Message, in name: CollectionName) throws -> Bool {
         let handle = try collection(name)
         guard let id = message.properties["id"], let rev = message.properties["rev"],
-            let revision = RevisionID(rev),
             let record = try store.readRows({ try $0.record(id, in: handle) })
         else { return false }
-        return try record.tree().contains(revision)
+        return try record.tree().versions.node(named: RevisionName(rev)) != nil
     }
 
     func addBlob(_ content: [UInt8]) throws {
@@ -180,6 +210,8 @@ extension Message {
         for name in ["client", "sequence", "loveseat"] { result[name] = result[name].map { _ in "…" } }
         result["loveseat"] = nil
         result["loveseat_active_only"] = nil
+        // A real one with versions names its database by the source of its versions. Nobody needs it.
+        result["uuid"] = nil
         // Real ones ask every peer to leave out tombstones, and lose deletions by it (replication.md §6).
         result["activeOnly"] = nil
         // They ask for lists of 200, of which one at a time fits what they ask for.
