@@ -87,11 +87,15 @@ enum RevisionNaming: Hashable, Sendable {
         _ revision: String,
         _ history: String?
     ) -> Result<IncomingRevision.History, ReplyError> {
-        do throws(VersionError) {
-            return .success(.state(try StateHistory(rev: revision, history: history)))
-        } catch {
+        let state: StateHistory
+        do throws(VersionError) { state = try StateHistory(rev: revision, history: history) } catch {
             return .failure(ReplyError("HTTP", 400, "received invalid history: \(error)"))
         }
+        // The revision becomes the child of one behind its vector, and an app's next edits need generations, too.
+        guard state.revisions.allSatisfy({ RevisionName.revision($0).received != nil }) else {
+            return .failure(ReplyError("HTTP", 400, "received invalid history: a generation is too high"))
+        }
+        return .success(.state(state))
     }
 
     /// Reads the current state of a document at the peer; nil if it is not valid, or empty.

@@ -110,7 +110,8 @@ struct VersionedRevisionTests {
         (Texts.d6, ["history": "\(Texts.d6)"]),
         (Texts.d6, ["history": "\(Texts.a1); \(Texts.b3); \(Texts.c4)"]),
         (Texts.d6, ["history": "\(Texts.a1),"]), ("2-bb", ["history": Texts.a1]),
-        ("2-bb", ["history": "1-a"]),
+        ("2-bb", ["history": "1-a"]), (Texts.d6, ["history": "4294967294-aa"]),
+        (Texts.d6, ["history": "\(Texts.a1), 2147483649-aa"]), ("2-bb", ["history": "4294967295-aa"]),
         (Texts.d6, ["deltaSrc": "1@*"]), (Texts.d6, ["deltaSrc": ""]), (Texts.d6, ["replacedRev": "1@*"]),
         (Texts.d6, ["replacedRev": "x"]),
     ]
