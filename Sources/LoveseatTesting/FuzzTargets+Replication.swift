@@ -39,7 +39,7 @@ extension FuzzTargets {
         examine(tree)
     }
 
-    private static func examine(_ tree: RevisionTree) {
+    static func examine(_ tree: RevisionTree) {
         guard let current = tree.current else { preconditionFailure("nothing is current") }
         _ = (tree.candidates, tree.summary, tree.knowledge)
         // A tree may have no body at all, and a single revision that no remote has is stored without a tree.

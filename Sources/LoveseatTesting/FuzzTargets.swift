@@ -8,7 +8,7 @@ import LoveseatNetwork
 public enum FuzzTargets {
     /// All targets by the names that `FUZZ` and the folders of `Fuzzing/FailCases` have.
     public static let named: [String: @Sendable ([UInt8]) -> Void] = [
-        "active": active, "blip": blip, "certificate": certificate, "delta": delta,
+        "active": active, "arrivals": arrivals, "blip": blip, "certificate": certificate, "delta": delta,
         "discovery": discovery, "http": http,
         "identity": identity,
         "json": json, "pairing": pairing, "passive": passive, "query": query, "response": response,

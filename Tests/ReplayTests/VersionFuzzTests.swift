@@ -78,14 +78,17 @@ struct VersionFuzzTests {
 
     @Test(arguments: LiteReplayTests.names)
     func `a changed conversation with a peer with versions does no harm`(_ name: String) throws {
-        var generator = SeededGenerator(seed: name.utf8.reduce(UInt64(17)) { $0 &* 31 &+ UInt64($1) })
-        for script in try Self.scripts(name) {
-            // Where nothing was negotiated, the same messages may come.
-            let isOpen = generator.chance(0.25)
-            let side: HostileConversation.Side =
-                script.isActive
-                ? isOpen ? .passiveOpen : .passiveWithVersions : isOpen ? .activeOpen : .activeWithVersions
-            for _ in 0..<3 {
+        let scripts = try Self.scripts(name)
+        let salt = name.utf8.reduce(UInt64(17)) { $0 &* 31 &+ UInt64($1) }
+        for seed in PropertySeeds.of("CONVERSATION", 1) {
+            var generator = SeededGenerator(seed: salt &+ seed)
+            for script in scripts {
+                // Where nothing was negotiated, the same messages may come.
+                let isOpen = generator.chance(0.25)
+                let side: HostileConversation.Side =
+                    script.isActive
+                    ? isOpen ? .passiveOpen : .passiveWithVersions
+                    : isOpen ? .activeOpen : .activeWithVersions
                 var pieces = script.pieces
                 for _ in 0..<generator.int(1...6) { Self.change(&pieces, &generator) }
                 FuzzTargets.converse(side, FuzzTargets.bytes(of: pieces))
@@ -144,6 +147,37 @@ struct VersionFuzzTests {
         for _ in 0..<20_000 {
             let (rev, rest) = (Array(version().utf8), Array(history().utf8))
             FuzzTargets.version(FuzzTargets.bytes(of: [rev, rest]))
+        }
+    }
+
+    @Test func `a document stays whole, whatever states arrive and whatever is decided`() throws {
+        let target = try #require(FuzzTargets.named["arrivals"])
+        for seed in PropertySeeds.of("ARRIVAL", 1_500) {
+            var generator = SeededGenerator(seed: seed)
+            target(FuzzTargets.bytes(of: Self.arrivals(&generator)))
+        }
+    }
+
+    /// Steps of few authors, who say anything.
+    private static func arrivals(_ generator: inout SeededGenerator) -> [[UInt8]] {
+        let sources = [
+            "VVebVXiW0M4XZMR/7WRPmw", "ZwCGnI/3SA40pwpwiwKHAA", "Revision+Tree+Encoding",
+            "AAAAAAAAAAEAAAAAAAAAAQ",
+        ]
+        let revisions = ["1-aa", "2-bb", "2-cc", "3-bb", "3-dd", "5-ee", "2147483648-aa"]
+        func name() -> String {
+            let source = generator.pick(sources)
+            guard source == sources[2] else { return "18e9f1f0\(generator.int(1...6))0000000@\(source)" }
+            return generator.pick(["1aa00000000", "2bb00000000", "3bb00000000"]) + "@" + source
+        }
+        return (0..<generator.int(2...14)).map { _ in
+            let isLegacy = generator.chance(0.25)
+            let rev = isLegacy ? generator.pick(revisions) : name()
+            var items = isLegacy ? [] : (0..<generator.int(0...2)).map { _ in name() }
+            items += (0..<generator.int(0...2)).map { _ in generator.pick(revisions) }
+            let merge = generator.chance(0.2) ? "; " : ", "
+            let history = items.enumerated().map { $0 == 0 ? $1 : ($0 == 1 ? merge : ", ") + $1 }.joined()
+            return [UInt8(generator.int(0...255))] + Array("\(rev)\n\(history)".utf8)
         }
     }
 }
