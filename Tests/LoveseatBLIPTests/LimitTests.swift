@@ -85,4 +85,29 @@ import Testing
         #expect(place.hasTaken)
         #expect(place.bodies.isEmpty)
     }
+
+    /// What becomes of a message with a body of so many bytes, if bodies may have 1,000, and from 2,001 are endless.
+    private func received(_ count: Int) throws -> Message? {
+        var limits = BLIPLimits()
+        (limits.largestMessage, limits.endlessMessage) = (1_000, 2_000)
+        let (sender, receiver) = (BLIPConnection(), BLIPConnection(limits: limits))
+        try sender.send(Message(["Profile": "x"], body: [UInt8](repeating: 7, count: count)), tag: 1)
+        while let frame = try sender.nextFrame() { try receiver.receive(frame) }
+        for case .request(_, let message) in receiver.drainEvents() { return message }
+        return nil
+    }
+
+    @Test func `a message of exactly the largest length arrives, and one of the endless length is left out`()
+        throws
+    {
+        let largest = try #require(try received(1_000))
+        #expect(largest.body.count == 1_000)
+        #expect(!largest.isTooLarge)
+        for count in [1_001, 2_000] {
+            let tooLarge = try #require(try received(count))
+            #expect(tooLarge.body.isEmpty)
+            #expect(tooLarge.isTooLarge)
+        }
+        #expect(throws: BLIPError.tooLarge("a message of more than 2000 bytes")) { try received(2_001) }
+    }
 }
