@@ -88,6 +88,7 @@ struct AccessRulingTests {
         ),
         Reading("a deletion of a hidden one", Stored("2-b 1-a x", "1-a - 0"), false),
         Reading("a deletion of one that was sent", Stored("2-b 1-a x", "1-a - 0"), sent: true, true),
+        Reading("one that was sent, readable collection", Stored("1-a - x"), sent: true, in: .read, true),
         Reading(
             "a deletion of one that was sent, hidden collection",
             Stored("1-a - x"),
@@ -229,6 +230,8 @@ struct AccessRulingTests {
         ),
         // Content beside the current revision.
         Writing("the current branch of two", twoBranches, "3-b,2-b,1-a 2", true),
+        Writing("the current one of two, once more", twoBranches, "2-b,1-a 2", true),
+        Writing("an edit without a history, of two", twoBranches, "- 2", true),
         Writing("another one's branch of two", twoBranches, "3-a,2-a,1-a 2", false),
         Writing("the deletion of another one's branch", twoBranches, "3-a,2-a,1-a x", false),
         Writing("a line through another one's branch", twoBranches, "4-a,3-a,2-a,1-a 2", false),
