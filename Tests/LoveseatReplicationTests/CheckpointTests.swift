@@ -1,5 +1,6 @@
 import LoveseatBLIP
 import LoveseatBLIPReplication
+import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -69,5 +70,79 @@ struct CheckpointTests {
         }
         try peer.begin()
         #expect(try Array(JSONElement(parsing: peer.take("proposeChanges").message.body).items).count == 2)
+    }
+
+    /// A replica of a database in which no checkpoint can be begun.
+    private final class FailingReplica: ReplicaLayer {
+        let inner: any Replica
+        private let code: LoveseatError.Code
+
+        init(_ inner: any Replica, _ code: LoveseatError.Code) { (self.inner, self.code) = (inner, code) }
+
+        func beginCheckpoint() throws(LoveseatError) { throw LoveseatError(code, "it fails") }
+    }
+
+    /// The errors by which a session reports that a checkpoint was not saved.
+    private func unsaved(_ peer: Conversation) -> [LoveseatError.Code] {
+        peer.reports.compactMap { if case .checkpointNotSaved(let error) = $0 { error.code } else { nil } }
+    }
+
+    @Test(arguments: [LoveseatError.Code.busy, .ioError])
+    func `a database that cannot begin a checkpoint sends none, and ends the session if it is busy`(
+        _ code: LoveseatError.Code
+    ) throws {
+        let peer = try Conversation(
+            active: { $0.pushes = true },
+            documents: ["a"],
+            wrap: { LayeredReplicas($0) { replica, _ in FailingReplica(replica, code) } }
+        )
+        try peer.begin()
+        if code == .ioError {
+            try peer.answer(try peer.take("proposeChanges"), [:], "[0]")
+            try peer.answer(try peer.take("rev"))
+        }
+        // The timer of the checkpoint has fired, or everything is done.
+        #expect(!peer.has("setCheckpoint"))
+        #expect(peer.line.isClosed)
+        #expect(peer.line.failure?.code == (code == .busy ? .busy : nil))
+        #expect(unsaved(peer) == (code == .busy ? [] : [code]))
+    }
+
+    @Test func `the checkpoint that is saved at once is not saved again by its timer`() throws {
+        let (scratch, store, collection) = try Conversation.database(["a"])
+        defer { withExtendedLifetime(scratch) {} }
+        let replicas = DatabaseReplicas(
+            store: store,
+            collections: [collection],
+            checkpointIDs: ["cp-x"],
+            remote: try store.write { try $0.checkpointTables.remoteNumber("puppet") },
+            nowMilliseconds: { 0 }
+        )
+        let binding = ActivePlan.Binding(name: .default, checkpointID: "cp-x")
+        let plan = ActivePlan(collections: [binding], pushes: true, pulls: false, isContinuous: true)
+        var session = ReplicationSession(active: plan, replicas: replicas)
+        var isSet = false
+        /// Follows the timer, and returns what the answers to the requests are for.
+        func perform(_ effects: [ReplicationEffect]) -> [ReplyContinuation] {
+            var sent: [ReplyContinuation] = []
+            for effect in effects {
+                switch effect {
+                case .setTimer(.checkpoint(collection: 0), _): isSet = true
+                case .cancelTimer(.checkpoint(collection: 0)): isSet = false
+                case .send(_, then: let continuation?): sent.append(continuation)
+                default: break
+                }
+            }
+            return sent
+        }
+        _ = perform(session.connected(.mobile3))
+        let none = Result<Message, ReplyError>.failure(ReplyError("HTTP", 404))
+        let offers = perform(session.answered(.getCheckpoint(collection: 0), none))
+        #expect(isSet)
+        let list = Result<Message, ReplyError>.success(Message(body: Array("[0]".utf8)))
+        let revisions = perform(session.answered(try #require(offers.first), list))
+        let saves = perform(session.answered(try #require(revisions.first), .success(Message())))
+        #expect(saves == [.setCheckpoint(collection: 0)])
+        #expect(!isSet)
     }
 }

@@ -19,8 +19,12 @@ final class Conversation {
     private var lastTag: UInt64 = 0
     private let scratch: Scratch
 
-    /// The active side, which asks for checkpoint `cp-x`.
-    init(active change: (inout ActivePlan) -> Void, documents: [String] = []) throws {
+    /// The active side, which asks for checkpoint `cp-x`. `wrap`: what it sees its database through.
+    init(
+        active change: (inout ActivePlan) -> Void,
+        documents: [String] = [],
+        wrap: (any ReplicaSource) -> any ReplicaSource = { $0 }
+    ) throws {
         var plan = ActivePlan(
             collections: [.init(name: .default, checkpointID: "cp-x")],
             pushes: false,
@@ -37,7 +41,7 @@ final class Conversation {
             remote: remote,
             nowMilliseconds: { 0 }
         )
-        line = PuppetLine({ ReplicationSession(active: plan, replicas: $0) }, replicas)
+        line = PuppetLine({ ReplicationSession(active: plan, replicas: $0) }, wrap(replicas))
         listen()
     }
 

@@ -1,5 +1,6 @@
 import LoveseatBLIP
 import LoveseatBLIPReplication
+import LoveseatCore
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -62,5 +63,59 @@ struct DriverTests {
         let list = try JSONElement(parsing: try peer.take("proposeChanges").message.body)
         #expect(Array(list.items).count == 3)
         #expect(!peer.has("proposeChanges"))
+    }
+
+    /// A channel to a peer that reads nothing until its second message was read.
+    ///
+    /// @unchecked because the driver, the channel and the test run on one thread.
+    private final class StubbornChannel: MessageChannel, @unchecked Sendable {
+        private var messages: [[UInt8]]
+        private var sender: CheckedContinuation<Void, Never>?
+        private(set) var sent: [[UInt8]] = []
+        private var reads = 0
+
+        init(_ messages: [[UInt8]]) { self.messages = messages }
+
+        func send(_ messages: [[UInt8]]) async throws {
+            if reads < 2 { await withCheckedContinuation { sender = $0 } }
+            sent += messages
+        }
+
+        func receive() async throws -> [[UInt8]]? {
+            if messages.isEmpty { return nil }
+            reads += 1
+            if reads == 2 { sender?.resume() }
+            return [messages.removeFirst()]
+        }
+
+        func close(code: Int, reason: String) async {}
+    }
+
+    @Test func `the driver reads while the peer takes nothing`() throws {
+        let (scratch, store, _) = try Conversation.database([])
+        defer { withExtendedLifetime(scratch) {} }
+        let puppet = BLIPConnection()
+        for tag: UInt64 in 1...2 {
+            try puppet.send(Message(["Profile": "getCheckpoint", "client": "cp-\(tag)"]), tag: tag)
+        }
+        var frames: [[UInt8]] = []
+        while let frame = try puppet.nextFrame() { frames.append(frame) }
+        let clock = VirtualClock()
+        let runtime = SimulatedRuntime(clock, seed: 0).runtime()
+        let channel = StubbornChannel(frames)
+        let replicas = DatabaseReplicas(store: store, nowMilliseconds: { 0 })
+        let plan = PassivePlan(collections: [.default])
+        let driver = ReplicationDriver(
+            session: ReplicationSession(passive: plan, replicas: replicas),
+            channel: channel,
+            negotiated: .mobile3,
+            runtime: runtime,
+            compressionLevel: 0,
+            hooks: ReplicationHooks()
+        )
+        runtime.task { _ = await driver.run() }
+        while clock.step() {}
+        for frame in channel.sent { try puppet.receive(frame) }
+        #expect(puppet.drainEvents().filter { if case .failure = $0 { true } else { false } }.count == 2)
     }
 }

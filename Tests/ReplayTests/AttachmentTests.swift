@@ -149,6 +149,21 @@ struct AttachmentTests {
         #expect(stored?.contains("_attachments") == false)
     }
 
+    @Test(arguments: [(32, true), (33, false)])
+    func `a name that is not escaped is looked for among keys with so many slashes`(
+        _ parts: Int,
+        _ isFound: Bool
+    ) throws {
+        let key = Array(repeating: "a", count: parts).joined(separator: "/")
+        let table = #"{"blob_/\#(key)":{"digest":"\#(Self.digest("new"))","stub":true}}"#
+        let body = #"{"\#(key)":\#(Self.blob("old")),"_attachments":\#(table)}"#
+        let (stored, asked) = try pull(body, blobs: ["old", "new"])
+        // A document whose table does not have one of its blobs is refused.
+        #expect(asked == (isFound ? [Self.digest("new").text] : []))
+        let blob = #"{"@type":"blob","digest":"\#(Self.digest("new"))"}"#
+        #expect(stored == (isFound ? #"{"\#(key)":\#(blob)}"# : nil))
+    }
+
     @Test func `a blob that goes back to earlier bytes has those, whatever the table says`() throws {
         let table = #"{"blob_/note":{"digest":"\#(Self.digest("second"))","revpos":2,"stub":true}}"#
         let body = #"{"note":\#(Self.blob("first")),"_attachments":\#(table)}"#
