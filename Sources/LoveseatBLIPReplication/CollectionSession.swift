@@ -110,11 +110,8 @@ struct CollectionSession {
         return pulls && !pull.isCaughtUp
     }
 
-    /// Whether the checkpoint is being saved, or says less than it could.
-    mutating func needsCheckpoint(pulls: Bool) -> Bool {
-        guard let checkpoint else { return false }
-        return checkpoint.isSaving || checkpoint.needsSave(progress(pulls: pulls))
-    }
+    /// Whether the checkpoint is being saved. ``noteProgress(now:_:time:_:_:)`` begins to save one that says less than it could.
+    mutating func isSavingCheckpoint() -> Bool { checkpoint?.isSaving == true }
 
     /// Whether the changes of both sides were compared.
     mutating func isCompared(pulls: Bool) -> Bool {

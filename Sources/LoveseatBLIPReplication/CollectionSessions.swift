@@ -121,9 +121,9 @@ struct CollectionSessions: RandomAccessCollection, MutableCollection {
         accounts[index].counts = counts
     }
 
-    /// Counts whether the checkpoint of a collection says less than it could.
-    mutating func countUnsaved(_ index: Int, pulls: Bool) {
-        let unsaved = items[index].needsCheckpoint(pulls: pulls) ? 1 : 0
+    /// Counts whether the checkpoint of a collection is being saved.
+    mutating func countUnsaved(_ index: Int) {
+        let unsaved = items[index].isSavingCheckpoint() ? 1 : 0
         total.unsaved += unsaved - accounts[index].counts.unsaved
         accounts[index].counts.unsaved = unsaved
     }

@@ -77,14 +77,12 @@ struct ProtocolForm: Sendable {
         }
     }
 
-    /// Notes the extensions that the peer names, and returns whether they are others than before.
-    mutating func note(_ text: String?) -> Bool {
+    /// Notes the extensions that the peer names.
+    mutating func note(_ text: String?) {
         // A peer may name no extensions, and mostly names the same again. A plain side ignores them.
-        guard self.extensions != nil, let text, named?.isExactly(text) != true else { return false }
+        guard self.extensions != nil, let text, named?.isExactly(text) != true else { return }
         named = text
-        guard let extensions = ProtocolExtensions(text), extensions != peer else { return false }
-        peer = extensions
-        return true
+        peer = ProtocolExtensions(text) ?? .none
     }
 }
 

@@ -33,7 +33,7 @@ extension ReplicationSession {
             session.collections.update(index, &session.effects) { collection, effects in
                 collection.noteProgress(now: isNow, plan, time: time, tuning, &effects)
             }
-            if isNow { session.collections.countUnsaved(index, pulls: pulls) }
+            if isNow { session.collections.countUnsaved(index) }
         }
         if let failure = effects.failure { return fail(failure) }
         let isUnsaved = isNow && collections.total.unsaved > 0

@@ -117,9 +117,6 @@ struct CheckpointSession {
         if checkpoint != saved, !gaveUp, stage == .idle { save(checkpoint, time: time, &effects) }
     }
 
-    /// Whether progress would be lost, and made again next time, if the connection ended now.
-    func needsSave(_ checkpoint: Checkpoint) -> Bool { checkpoint != saved && !gaveUp }
-
     private mutating func save(_ checkpoint: Checkpoint, time: Int64, _ effects: inout SessionEffects) {
         if timerIsSet { effects.append(.cancelTimer(.checkpoint(collection: collection))) }
         timerIsSet = false

@@ -66,8 +66,9 @@ extension ReplicationSession {
     }
 
     mutating func noteExtensions(_ text: String?) {
-        // A peer may name no extensions, or the same again.
-        guard form.note(text) else { return }
+        let before = form.peer
+        form.note(text)
+        if form.peer == before { return }
         let (peer, kind) = (form.peer, form.peerKind)
         for index in collections.indices {
             collections[index].pull.incoming.resumesBlobs = peer.resumesBlobs

@@ -66,8 +66,8 @@ struct SubChangesMessage: Hashable, Sendable {
         }
     }
 
-    /// The subscriber's place in our own feed. A number that is higher than any sequence can be counts as the end.
-    var position: UInt64 { min(since.flatMap { UInt64($0.text) } ?? 0, UInt64(Int64.max) - 1) }
+    /// The subscriber's place in our own feed. A number that is higher than any sequence can be counts as the highest.
+    var position: UInt64 { min(since.flatMap { UInt64($0.text) } ?? 0, UInt64(Int64.max)) }
 
     var message: Message {
         var message = Message(.subChanges, collection: collection)
