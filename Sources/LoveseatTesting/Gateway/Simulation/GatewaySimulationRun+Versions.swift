@@ -12,7 +12,7 @@ extension GatewaySimulationRun {
         database.options.keepsImplicitVersions = generator.chance(0.5)
         database.options.takesDeltas = generator.chance(0.3)
         for user in users {
-            database.putUser(user, GatewayDatabase.PrincipalSettings(channels: [path: ["a", "b", "c", "s"]]))
+            database.putUser(user, GatewayDatabase.PrincipalSettings(channels: [path: ["*"]]))
         }
         twin.databases[Self.database] = database
         let isFast = generator.chance(0.5)

@@ -1,6 +1,6 @@
 private import Foundation
 import LoveseatBLIPReplication
-import LoveseatModel
+package import LoveseatModel
 import LoveseatStorage
 
 /// A story of some clients of a gateway and one document of small contents, told step by step. Each sync is a session of its own that runs
@@ -18,8 +18,10 @@ package final class GatewayStory {
     /// The errors of sessions, in words.
     package private(set) var failures: [String] = []
 
+    /// `versions`: the clients that offer versions first, by their numbers.
+    ///
     /// - Throws: `LoveseatError` if a client's database fails.
-    package init(clients count: Int, allowsConflicts: Bool = false) throws {
+    package init(clients count: Int, allowsConflicts: Bool = false, versions: Set<Int> = []) throws {
         runtime = SimulatedRuntime(clock, seed: 44)
         twin = GatewayTwin(seed: 44)
         folder =
@@ -41,7 +43,9 @@ package final class GatewayStory {
                 seed: UInt64(index + 1),
                 clock: clock
             )
-            return GatewayClient(peer, user: "ana")
+            let client = GatewayClient(peer, user: "ana")
+            if versions.contains(index) { client.offers = ReplicationProtocol.versionsFirst }
+            return client
         }
         for client in clients { client.peer.onDamage = { [unowned self] in failures.append($0) } }
     }
@@ -81,10 +85,28 @@ package final class GatewayStory {
         try twin.databases[Self.database]?.branch(Self.documentID, body(number).object ?? [:])
     }
 
+    /// The gateway becomes one of version 4. The document has no version until somebody writes it.
+    package func upgrade() throws {
+        let wall = SimulatedWallClock(clock)
+        try twin.databases[Self.database]?.beginVersions(by: SourceID(high: 4, low: 4)) {
+            UInt64(clamping: wall.now) * 1_000_000
+        }
+    }
+
+    /// The vector of the gateway's document; empty if it has none.
+    package var vector: VersionVector {
+        twin.databases[Self.database]?.vector(of: Self.documentID) ?? VersionVector()
+    }
+
     /// A client pushes and pulls once.
     package func sync(_ client: Int) throws {
         number += 1
-        let accepted = try twin.accept(GatewayTwin.Upgrade(database: Self.database, login: ("ana", "pw")))
+        let upgrade = GatewayTwin.Upgrade(
+            database: Self.database,
+            login: ("ana", "pw"),
+            protocols: clients[client].offers.map(\.rawValue)
+        )
+        let accepted = try twin.accept(upgrade)
         var plan = GatewayLink.Plan()
         plan.link.latency = 0...1
         let link = try GatewayLink(
