@@ -3,8 +3,17 @@ import Testing
 
 // Group of this target in ./test: busy
 
-/// Histories of Loveseats and modelled peers of Couchbase Lite 4.
+/// Histories of Loveseats and modelled peers of Couchbase Lite 4. Numbers are those of version-vectors.md §18 (Tests/VERSIONS.md).
 @Suite struct VersionSimulationTests {
+    @Test(arguments: UInt64(0)..<10)
+    func `70: all peers come to rest with the same documents`(_ part: UInt64) throws {
+        for seed in part * 50 + 1...part * 50 + 50 {
+            var simulation = VersionSimulation(seed: seed)
+            simulation.edits = 40
+            #expect(try simulation.run().problems == [], "seed \(seed)")
+        }
+    }
+
     @Test(arguments: PlantedVersionFault.allCases)
     func `a planted fault of version vectors is caught`(_ fault: PlantedVersionFault) throws {
         let seed = try fault.search(1...200) { $0.edits = 60 }

@@ -36,7 +36,7 @@ import Testing
         #expect(circle.problems.isEmpty)
     }
 
-    /// Peers that have the same two states pull from each other, and merge them with the same or with different results. Then everybody pulls from everybody.
+    /// Three peers that have the same two states, and merge them with the same or with different results. Then everybody pulls from everybody.
     private struct Merging {
         private(set) var trees: [RevisionTree]
         private var authors: [VersionAuthor]

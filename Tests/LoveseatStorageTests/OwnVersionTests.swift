@@ -159,7 +159,24 @@ import Testing
         func issue(_ store: DocumentStore) throws -> Version {
             try #require(try store.write { try $0.versionTable.edited(VersionVector()) }?.current)
         }
+        func save(_ number: Int, _ store: DocumentStore) throws -> VersionVector {
+            let collection = try #require(store.collection(.default))
+            return try store.write { transaction in
+                let body = JSONText(canonical: ["n": JSONValue(number)])
+                _ = try transaction.save(
+                    "d",
+                    in: collection,
+                    body: body,
+                    isDeleted: false,
+                    condition: .lastWriteWins
+                )
+                let record = try #require(try transaction.record("d", in: collection))
+                return try record.tree().versions.state(of: record.revision).vector
+            }
+        }
+        let saved = try #require(try save(1, original.store).current)
         let own = try issue(original.store)
+        #expect(saved.source == own.source)
         let target = "\(original.folder)-copy"
         defer { try? FileManager.default.removeItem(atPath: target) }
         if isByHand {
@@ -173,6 +190,10 @@ import Testing
         #expect(copied.source != own.source)
         #expect(copied.time > own.time)
         #expect(try issue(original.store).source == own.source)
+        // Versions from before keep their source.
+        let edited = try save(2, copy)
+        #expect(edited.current?.source == copied.source)
+        #expect(Array(edited.previous) == [saved])
     }
 
     @Test func `a database that makes no versions has no entry for them, whatever happens to it`() throws {
