@@ -199,6 +199,38 @@ import Testing
         #expect(tree.current?.id == id(2, kept + more))
     }
 
+    /// `closeLoser` that says of another revision that it was one.
+    @Test func `only an open leaf that lost by the rule alone is closed as a loser`() throws {
+        let tree = try tree([[id(2, 2), id(1)], [id(3, 3), id(2, 3), id(1)]])
+        func isLoser(_ id: RevisionID, in tree: RevisionTree) -> Bool {
+            var after = tree
+            let isLoser = after.closeLoser(id, by: .standard)
+            #expect(after.closed == (isLoser ? tree.closed.union([id]) : tree.closed))
+            return isLoser
+        }
+        #expect(isLoser(id(2, 2), in: tree))
+        // The current revision, its ancestors, and one that is not here.
+        for other in [id(3, 3), id(2, 3), id(1), id(9)] { #expect(!isLoser(other, in: tree), "\(other)") }
+        var closed = tree
+        closed.giveUp(id(2, 2))
+        var kept = tree
+        kept.keepBranches()
+        for tree in [closed, kept, try self.tree([[id(2, 2), id(1)]])] {
+            #expect(!isLoser(id(2, 2), in: tree))
+        }
+        var beside = arrival([id(2, 4), id(1)])
+        beside.flags = .deleted
+        var deleted = tree
+        _ = try deleted.insert(beside)
+        #expect(!isLoser(id(2, 4), in: deleted))
+        beside.flags = []
+        beside.asksResolver = true
+        var pending = tree
+        _ = try pending.insert(beside)
+        #expect(pending.pending.map(\.id) == [id(2, 4)])
+        #expect(!isLoser(id(2, 4), in: pending))
+    }
+
     // MARK: Knowledge
 
     /// `agrees` that looks at equal knowledge and denies it.
@@ -213,6 +245,26 @@ import Testing
         closed.giveUp(id(2, 2))
         #expect(closed.agrees(with: closed.knowledge))
         #expect(!closed.agrees(with: both.knowledge))
+    }
+
+    /// `merge` with the peer's current revision that does not keep former leaves.
+    @Test func `a leaf that a peer's tree places within a line is told to others that may have it as a leaf`()
+        throws
+    {
+        var tree = try tree([[id(4), id(3)], [id(2), id(1)]])
+        #expect(tree.leaves.count == 2)
+        let before = tree
+        var knowledge = TreeKnowledge()
+        for generation in 1...4 {
+            let parent = generation > 1 ? id(generation - 1) : nil
+            knowledge.nodes.append(.init(id: id(generation), parent: parent, flags: [], body: nil))
+        }
+        let agrees = try tree.merge(knowledge, current: id(4), remote: 1, by: .standard)
+        #expect(agrees)
+        #expect(tree.isLine)
+        #expect(tree.isTold)
+        #expect(tree.hasMoreKnowledge(than: before))
+        #expect(tree.remotes[1] == id(4))
     }
 
     /// `link` that does not count its steps.

@@ -25,6 +25,23 @@ import Testing
         #expect(try tree.versions.state(of: id) == States.state("T1@b", "5-cc 3-bb 1-aa"))
     }
 
+    @Test func `a revision behind a vector that is not here is added, above the current one or beside it`()
+        throws
+    {
+        var tree = RevisionTree()
+        tree.insertLocal(rev("1-aa"), parent: nil, flags: [], body: body(0))
+        tree.insertLocal(rev("2-bb"), parent: rev("1-aa"), flags: [], body: body(1))
+        var newer = tree
+        #expect(try newer.take("T1@b", "3-cc 2-bb 1-aa", 2) == .inserted)
+        let id = try States.id("T1@b", over: "3-cc")
+        #expect(newer.line(id) == [id, rev("3-cc"), rev("2-bb"), rev("1-aa")])
+        // In conflict with it: the two parted at the first revision.
+        #expect(try tree.take("T1@b", "2-dd 1-aa", 2) { $0.asksResolver = true } == .pending)
+        let rival = try States.id("T1@b", over: "2-dd")
+        #expect(tree.line(rival) == [rival, rev("2-dd"), rev("1-aa")])
+        #expect(tree.commonAncestor(rival, rev("2-bb")) == rev("1-aa"))
+    }
+
     @Test func `a list that contradicts the tree is ignored`() throws {
         var tree = RevisionTree()
         tree.insertLocal(rev("1-aa"), parent: nil, flags: [], body: body(0))

@@ -104,7 +104,7 @@ package struct RevisionArrival: Sendable {
 
     /// The new revisions on a hub's line that are copies, by any database, and whether or not their originals are known.
     private func newCopies(in tree: RevisionTree) -> [RevisionID] {
-        guard sender == .hub, history.count > 1, let isCopy else { return [] }
+        guard sender == .hub, let isCopy else { return [] }
         return zip(history, history.dropFirst())
             .filter { !tree.contains($0) && isCopy($0, $1) }.map(\.0)
     }

@@ -37,7 +37,7 @@ extension QueryNames {
         var outer: [Int] = []
         var source = index
         // An array is unnested from a source before it.
-        while let (parent, path) = sources[source].arrayPath, parent < source {
+        while let (parent, path) = sources[source].arrayPath {
             paths.insert(path, at: 0)
             outer.append(parent)
             source = parent
