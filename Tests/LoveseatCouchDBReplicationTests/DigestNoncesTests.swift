@@ -67,6 +67,24 @@ struct DigestNoncesTests {
         #expect(nonces.keptCount == 0)
     }
 
+    /// `DigestNonces.forget` with another bound.
+    @Test func `the counts of a limited number of nonces are kept, and older ones are then refused`() {
+        var nonces = Self.nonces()
+        // Each some milliseconds after the other, and none expires.
+        let made = (0...DigestNonces.maximumKept).map { number in
+            nonces.make(random: Self.random, now: 10 + Double(number) / 128)
+        }
+        for nonce in made.dropLast() { #expect(nonces.use(nonce, count: 1, now: 60) == .accepted) }
+        #expect(nonces.keptCount == DigestNonces.maximumKept)
+        #expect(made.last.map { nonces.use($0, count: 1, now: 60) } == .accepted)
+        #expect(nonces.keptCount <= DigestNonces.maximumKept)
+        // The first is forgotten with its counts, and the newest is not.
+        #expect(nonces.use(made[0], count: 1, now: 60) == .stale)
+        #expect(nonces.use(made[0], count: 2, now: 60) == .stale)
+        #expect(nonces.use(made[made.count - 2], count: 1, now: 60) == .stale)
+        #expect(nonces.use(made[made.count - 2], count: 2, now: 60) == .accepted)
+    }
+
     @Test func `a nonce of which a byte is another is unknown`() throws {
         var (nonces, nonce) = used([])
         let bytes = try #require(Base64.decode(Substring(nonce)))

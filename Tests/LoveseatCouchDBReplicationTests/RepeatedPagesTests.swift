@@ -28,6 +28,22 @@ struct RepeatedPagesTests {
         }
     }
 
+    @Test(arguments: [0, 1])
+    func `a list of as many rows as are remembered is known when it is repeated, and a longer one is not`(
+        _ more: Int
+    ) throws {
+        let size = 5_000
+        let count = RepeatedPages.maximumRows
+        var list = try stride(from: 0, to: count, by: size).map { try rows($0..<$0 + size, from: $0) }
+        if more > 0 { list.append(try rows(count..<count + more, from: count)) }
+        var pages = RepeatedPages()
+        for page in list { try pages.note(page) }
+        func repeatList() throws {
+            for number in 0...RepeatedPages.maximum { try pages.note(list[number % list.count]) }
+        }
+        if more > 0 { try repeatList() } else { #expect(throws: LoveseatError.self) { try repeatList() } }
+    }
+
     @Test func `a new document, revision or deletion among known rows is progress`() throws {
         var pages = RepeatedPages()
         for number in 1..<3 * RepeatedPages.maximum {

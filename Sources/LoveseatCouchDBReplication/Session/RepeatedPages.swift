@@ -4,8 +4,8 @@ package import LoveseatModel
 package struct RepeatedPages: Sendable {
     /// How many pages in succession may list nothing new. A CouchDB that lost one of its machines lists a part of its changes again.
     package static let maximum = 100
-    /// How many rows are remembered. Repetitions that are further apart are not noticed.
-    private static let maximumRows = 100_000
+    /// How many rows are remembered. The repetition of a longer list is not noticed.
+    package static let maximumRows = 100_000
 
     /// The hashes of the rows.
     private var rows: Set<Int> = []
@@ -21,8 +21,9 @@ package struct RepeatedPages: Sendable {
     {
         var isNew = false
         for row in changes.map(Self.hash) + unreadable.map(Self.hash) {
-            if rows.count >= Self.maximumRows { rows = [] }
-            if rows.insert(row).inserted { isNew = true }
+            guard rows.insert(row).inserted else { continue }
+            isNew = true
+            if rows.count > Self.maximumRows { rows = [row] }
         }
         repeated = isNew ? 0 : repeated + 1
         guard repeated <= Self.maximum else {
