@@ -40,7 +40,7 @@ AREAS = [
     (
         "Sources/LoveseatCore/Replication/PeerAccess.swift Sources/LoveseatCore/Replication/CollectionAccess.swift"
         " Sources/LoveseatCore/Endpoints/AccessPolicy.swift",
-        ["LoveseatNetworkTests.(AccessPolicyTests|DeletionAccessTests|RequestPolicyTests)"],
+        ["LoveseatNetworkTests.(AccessPolicyTests|DeletionAccessTests|RequestPolicyTests|RememberedDocumentsTests)"],
     ),
     ("Sources/LoveseatQuery/Translation", ["LoveseatQueryTests"]),
 ]
