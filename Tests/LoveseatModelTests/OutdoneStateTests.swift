@@ -42,7 +42,9 @@ import Testing
         #expect(tree.contains(copy.id))
     }
 
-    @Test func `a peer that has the original takes the new version for newer, and its edit is one here`() throws {
+    @Test func `a peer that has the original takes the new version for newer, and its edit is one here`()
+        throws
+    {
         var tree = try line()
         try announce("T1@a; T3@b", in: &tree)
         #expect(try tree.versions.relation(ofProposed: States.state("T3@b; T1@a"), on: nil) == .same)
@@ -51,7 +53,8 @@ import Testing
         #expect(tree.pending.isEmpty)
     }
 
-    @Test func `of versions that stand for revisions the vector gets the one that the peer has, if it is greater`()
+    @Test
+    func `of versions that stand for revisions the vector gets the one that the peer has, if it is greater`()
         throws
     {
         var tree = RevisionTree()
@@ -64,7 +67,9 @@ import Testing
         #expect(tree.current?.id == rev("2-aa"))
     }
 
-    @Test func `a state that had lost is accepted from a peer that decided for it after it had seen the current one`()
+    @Test
+    func
+        `a state that had lost is accepted from a peer that decided for it after it had seen the current one`()
         throws
     {
         var tree = try line()

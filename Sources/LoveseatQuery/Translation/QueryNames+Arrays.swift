@@ -36,8 +36,7 @@ extension QueryNames {
         var paths: [String] = []
         var outer: [Int] = []
         var source = index
-        // An array is unnested from a source before it.
-        while let (parent, path) = sources[source].arrayPath {
+        while let (parent, path) = sources[source].arrayPath, parent < source {
             paths.insert(path, at: 0)
             outer.append(parent)
             source = parent

@@ -192,7 +192,10 @@ struct VersionedDatabaseTests {
     func `an app that asks the default resolver decides as a peer without one does`(_ asksResolver: Bool)
         throws
     {
-        let peer = try VersionedPeer(active: { ($0.pulls, $0.pushes) = (true, true) }, asksResolver: asksResolver)
+        let peer = try VersionedPeer(
+            active: { ($0.pulls, $0.pushes) = (true, true) },
+            asksResolver: asksResolver
+        )
         _ = try peer.receive(Texts.a1, #"{"n":1}"#)
         // The database's clock is ahead of every version of the peer, whose state is of a higher generation.
         try peer.save(#"{"n":2}"#)
