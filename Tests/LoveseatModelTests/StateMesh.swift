@@ -215,7 +215,7 @@ struct StateMesh {
             wall: wall(index),
             policy: policy,
             documentID: "doc",
-            sha1: { Array(StateTrees.sha256($0).prefix(20)) }
+            sha1: { Array(States.sha256($0).prefix(20)) }
         ) { draft in
             Self.name((draft.parent, draft.isDeleted, draft.body, draft.givenUp))
         }
