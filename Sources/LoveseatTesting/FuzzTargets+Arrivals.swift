@@ -95,7 +95,13 @@ private struct HostileDocument {
     }
 
     private func resolution(by author: VersionAuthor) -> StateResolution {
-        StateResolution(author: author, wall: Self.wall, policy: policy) { draft in
+        StateResolution(
+            author: author,
+            wall: Self.wall,
+            policy: policy,
+            documentID: Self.id,
+            sha1: Hashing.sha1
+        ) { draft in
             let text = "\(draft.parent) \(draft.isDeleted) \(draft.body.description)"
             let (generation, isLast) = draft.parent.generation.addingReportingOverflow(1)
             if isLast { throw RevisionTree.InsertRefusal.badHistory }
