@@ -107,7 +107,7 @@ struct VersionFuzzTests {
     @Test func `a stored tree with vectors is read as it was written, or refused`() throws {
         let text =
             #"{"bodies":{"2-dd":{"a":1}},"closed":["2-ee"],"current":"3-bb","deleted":["2-ee"],"lines":[["3-bb","2-cc","1-aa"],["2-dd","1-aa"],["2-ee","1-ab"]],"vectors":{"3-bb":"18e9f1f030000000@ZwCGnI/3SA40pwpwiwKHAA; 18e9f1f010000000@VVebVXiW0M4XZMR/7WRPmw","2-dd":"18e9f1f020000000@y90Q1yAAs6QGig6myZrsaw"}}"#
-        let (knowledge, _) = try TreeMessage.parse(Array(text.utf8))
+        let knowledge = try TreeMessage.parse(Array(text.utf8)).knowledge
         let id = try #require(RevisionID("1-aa"))
         let node = RevisionTree.Node(id: id, parent: nil, flags: [], body: JSONText(canonical: ["a": 1]))
         var tree = RevisionTree(nodes: [node], remotes: [1: id])
