@@ -28,6 +28,9 @@ final class RecordedInbox: RecordedCheckpoints, ReplicaInbox {
     func refusal(of candidate: FilterCandidate) -> LoveseatError? { nil }
     func writeRefusal(of revision: IncomingRevision) throws(LoveseatError) -> LoveseatError? { nil }
     func insert(_ revisions: [IncomingRevision]) throws(LoveseatError) -> [InsertResult] { [] }
+    func awaitedLeaves(of documentID: String, among leaves: [RevisionID]) throws(LoveseatError)
+        -> [RevisionID]
+    { [] }
     func body(of revision: RevisionName, _ documentID: String) throws(LoveseatError) -> JSONText? { nil }
 }
 
