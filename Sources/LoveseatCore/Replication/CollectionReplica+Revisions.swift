@@ -189,7 +189,7 @@ extension CollectionReplica {
         guard let remote else { return .agrees }
         let outcome: MergeOutcome = try marking { transaction in
             do {
-                let outcome = try transaction.merge(
+                let outcome = try transaction.receivedTable.merge(
                     knowledge,
                     current: current,
                     of: id,

@@ -41,6 +41,7 @@ package final class StoreWriteTransaction: StoreReadTransaction {
     var ancestorTable: AncestorTable { AncestorTable(transaction: self) }
     var replacedTable: ReplacedTable { ReplacedTable(transaction: self) }
     var md5Table: MD5Table { MD5Table(transaction: self) }
+    package var receivedTable: ReceivedTable { ReceivedTable(transaction: self) }
     package var versionTable: VersionTable { VersionTable(transaction: self) }
     var deletionTable: DeletionTable { DeletionTable(transaction: self) }
     var purgeTable: PurgeTable { PurgeTable(transaction: self) }
