@@ -15,25 +15,11 @@ extension ReplicationSession {
                 )
             )
         }
-        if !plan.isContinuous { startListening() }
+        if !plan.isContinuous { conduct.startListening(tuning, &effects) }
         // The form of 2.x is understood by every peer with trees; it has no collections.
         form.addressing =
             isSoleDefault && form.names == .trees && !form.isOpen ? .defaultOnly : .positions
-        let replicas = makeReplicas(plan.collections.count)
-        let sessions = zip(plan.collections, replicas).enumerated().map { index, bound in
-            let (binding, replica) = bound
-            var checkpoint = CheckpointSession(
-                replica,
-                collection: index,
-                id: binding.checkpointID,
-                repairs: tuning.checkpointRepairs,
-                plan
-            )
-            checkpoint.wireIndex = form.wireIndex(index)
-            let pull = PullSession(replica, PullSetup(plan, collection: index, form, tuning), form)
-            return CollectionSession(name: binding.name, replica: replica, checkpoint: checkpoint, pull: pull)
-        }
-        begin(sessions)
+        begin(collectionSetup.collections(plan, makeReplicas(plan.collections.count)))
         for index in collections.indices where !plan.isFetch {
             // The database failed, which ends the session.
             guard let stored = effects.ask({ try collections[index].replica.checkpoint() }) else { return }
@@ -110,42 +96,9 @@ extension ReplicationSession {
         guard let plan else { return impossible("a passive side starts by itself") }
         phase = .running
         if form.isOpen { form.noteNaming(.trees) }
+        let setup = collectionSetup
         for index in collections.indices {
-            guard let checkpoint = collections[index].checkpoint else {
-                impossible("an active side has no checkpoint of collection \(index)")
-                continue
-            }
-            let replica = collections[index].replica
-            replica.believeMarks(checkpoint.trust)
-            invariant(
-                collections[index].pull.isQuiet,
-                "collection \(index) has received something before its pull began"
-            )
-            collections[index].pull = PullSession(
-                replica,
-                PullSetup(plan, collection: index, form, tuning),
-                since: checkpoint.start.remote,
-                form
-            )
-            if plan.pulls {
-                collections[index].failedBefore = effects.ask { try replica.failures() } ?? []
-                let request = SubChangesMessage(
-                    plan,
-                    collection: index,
-                    since: checkpoint.start.remote,
-                    form,
-                    tuning
-                )
-                effects.append(.send(request.message, then: .subscribe(collection: index)))
-            }
-            if plan.pushes {
-                collections[index].push = PushSession(
-                    replica,
-                    PushSetup(plan, collection: index, form, tuning),
-                    start: checkpoint.start.completed,
-                    peer: PushTarget(form)
-                )
-            }
+            collections.update(index, &effects) { setup.start(&$0, at: index, plan, &$1) }
         }
     }
 

@@ -92,7 +92,7 @@ extension ReplicationSession {
             return false
         }
         form.addressing = .defaultOnly
-        makeCollections([.default], plan)
+        begin(collectionSetup.collections([.default], plan, makeReplicas(1)))
         return true
     }
 
@@ -113,21 +113,8 @@ extension ReplicationSession {
             // A peer that misses one of them cannot go on.
             guard let names else { return }
             form.addressing = .positions
-            makeCollections(names, plan)
+            begin(collectionSetup.collections(names, plan, makeReplicas(names.count)))
         } catch { refuse(message, number, error) }
-    }
-
-    private mutating func makeCollections(_ names: [CollectionName], _ plan: PassivePlan) {
-        let sessions = zip(names, makeReplicas(names.count)).enumerated().map { index, bound in
-            let (name, replica) = bound
-            let setup = PullSetup(plan, collection: index, form, tuning)
-            return CollectionSession(
-                name: name,
-                replica: replica,
-                pull: PullSession(replica, setup, form)
-            )
-        }
-        begin(sessions)
     }
 
     private mutating func withCollection(
@@ -185,16 +172,12 @@ extension ReplicationSession {
         let answer = SubChangesMessage.Answer(extensions: form.extensions, isUrgent: message.isUrgent)
         effects.append(.reply(answer.message, to: number))
         let replica = collections[index].replica
-        collections[index].push = PushSession(
-            replica,
-            PushSetup(subscription, collection: index, sendsDeltas: usesDeltas, form, tuning),
-            start: subscription.completed,
-            peer: PushTarget(form)
+        collections[index].push = collectionSetup.push(
+            of: replica,
+            at: index,
+            to: subscription,
+            sendsDeltas: usesDeltas
         )
-        // Later deletions are announced: the peer may have the document by then.
-        if subscription.activeOnly || (subscription.lateActiveOnly && form.extensions != nil) {
-            collections[index].push?.feed.tombstonesSkipped = replica.lastSequence
-        }
         findLosses(index)
     }
 

@@ -176,17 +176,11 @@ package struct ReplicationSession {
         }
     }
 
-    mutating func startListening() {
-        conduct.hasHeard = false
-        effects.append(.setTimer(.silence, milliseconds: tuning.silence))
-    }
-
     /// Ends the session if the peer is silent. Time that the app takes for a decision, or another connection for a fetch, does not count.
     private mutating func checkSilence() {
         guard phase != .over else { return impossible("a session that is over waits for its peer") }
         let isOurTurn = collections.contains { !$0.resolving.isEmpty || !$0.fetching.isEmpty }
-        if conduct.hasHeard || isOurTurn { return startListening() }
-        fail(PeerConduct.isSilent(tuning))
+        if let failure = conduct.checkSilence(isOurTurn: isOurTurn, tuning, &effects) { fail(failure) }
     }
 
     /// Something was saved in a collection here.
@@ -270,7 +264,7 @@ package struct ReplicationSession {
         if phase != .over {
             body(&self)
             goOn()
-            if !effects.violations.isEmpty { punish(effects.violations) }
+            if let failure = conduct.failure(after: effects.violations, tuning) { fail(failure) }
             finishEvent()
             if let failure = effects.failure {
                 // A session that ends for another reason still writes down the revisions that the peer has taken, which may fail.
@@ -283,23 +277,14 @@ package struct ReplicationSession {
         return effects.drain()
     }
 
-    /// Ends the session of a peer that keeps breaking the protocol.
-    private mutating func punish(_ violations: [ReplyError]) {
-        for error in violations where conduct.isTooMuch(tuning) {
-            fail(
-                LoveseatError(
-                    .remoteError,
-                    "the peer broke the protocol again and again, at last: \(error.text)"
-                )
-            )
-        }
-    }
-
     func makeReplicas(_ count: Int) -> [any Replica] {
         let replicas = source.makeReplicas()
         invariant(replicas.count == count, "there are \(replicas.count) replicas of \(count) collections")
         return replicas
     }
+
+    /// Makes collections in the form that the two sides have agreed on so far.
+    var collectionSetup: CollectionSetup { CollectionSetup(form: form, tuning: tuning) }
 
     /// The collections of a session that begins.
     mutating func begin(_ sessions: [CollectionSession]) {
@@ -374,27 +359,5 @@ package struct ReplicationSession {
             collections[index].push?.flushMarks(&effects)
             collections[index].push?.reportParked(&effects)
         }
-    }
-}
-
-/// Counts of what the peer has done over this connection.
-struct PeerConduct: Sendable {
-    /// Whether anything came since the silence timer was set.
-    var hasHeard = false
-    /// The messages that broke the protocol.
-    private var violations = 0
-
-    /// The error that ends a session whose peer is silent.
-    static func isSilent(_ tuning: ReplicationTuning) -> LoveseatError {
-        LoveseatError(
-            .timeout,
-            "the peer answers nothing: no message for more than \(tuning.silence / 1_000) seconds. Is it overloaded?"
-        )
-    }
-
-    /// Counts a protocol violation. Returns whether there were too many, so that the peer is disconnected.
-    mutating func isTooMuch(_ tuning: ReplicationTuning) -> Bool {
-        violations += 1
-        return violations > tuning.violationsAccepted
     }
 }
