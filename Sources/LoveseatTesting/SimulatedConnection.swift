@@ -93,6 +93,14 @@ final class SimulatedConnection: @unchecked Sendable {
 
     // MARK: From outside
 
+    /// The failure, unless the way explains it: over another wire, somebody on it may have refused a request, or have answered that the server
+    /// failed. Either ends a session, since it is not for the client to try again forever.
+    var unexplainedFailure: LoveseatError? {
+        guard let failure, plan.httpFaults > 0 else { return failure }
+        let isError = failure.code.value == 10_500 && otherLink?.errorsOnTheWay.contains(500) == true
+        return isError || [10_401, 10_404].contains(failure.code.value) ? nil : failure
+    }
+
     func open() {
         let policy = RetryPolicy(
             isContinuous: plan.isContinuous,

@@ -54,22 +54,11 @@ struct FinalSync: HistoryPart {
         }
     }
 
-    /// A peer's documents in one collection.
-    private struct Held: Equatable {
-        let states: [String: SimulatedPeer.DocumentState]
-        var leaves: [String: [String]] = [:]
-    }
-
-    /// The documents of all peers. Over another wire, a leaf is shown once its content has come, which may be rounds after its name.
-    private func held() throws -> [[Held]] {
+    /// The documents of all peers.
+    private func held() throws -> [[SimulatedPeer.Holding]] {
         try peers.map { peer in
-            try peer.collections.indices.map { collection in
-                var held = Held(states: try peer.state(of: collection))
-                if simulation.wire == nil { return held }
-                for id in held.states.keys {
-                    held.leaves[id] = try peer.leaves(id, in: collection).sorted()
-                }
-                return held
+            try peer.collections.indices.map {
+                try peer.holding(in: $0, withLeaves: simulation.wire != nil)
             }
         }
     }

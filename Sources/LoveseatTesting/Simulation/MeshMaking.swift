@@ -28,7 +28,7 @@ struct MeshMaking: HistoryPart {
             let peer = try SimulatedPeer(
                 index: index,
                 collections: names,
-                blobFolder: "\(run.folder)/\(index)",
+                blobFolder: "\(run.folder.path)/\(index)",
                 seed: dice.history.next(),
                 clock: clock,
                 revisionDepth: drawnDepth(),
@@ -69,7 +69,7 @@ struct MeshMaking: HistoryPart {
             let hub = try SimulatedPeer(
                 index: index,
                 collections: names,
-                blobFolder: "\(run.folder)/\(index)",
+                blobFolder: "\(run.folder.path)/\(index)",
                 seed: dice.extras.next(),
                 clock: clock,
                 isHub: true,
@@ -96,7 +96,7 @@ struct MeshMaking: HistoryPart {
         let peer = try SimulatedPeer(
             index: peers.count,
             collections: names,
-            blobFolder: "\(run.folder)/\(peers.count)",
+            blobFolder: "\(run.folder.path)/\(peers.count)",
             seed: dice.worlds.next(),
             clock: clock
         )
@@ -134,7 +134,7 @@ struct MeshMaking: HistoryPart {
         let couch = try SimulatedPeer(
             index: index,
             collections: names,
-            blobFolder: "\(run.folder)/\(index)",
+            blobFolder: "\(run.folder.path)/\(index)",
             seed: dice.untidy.next(),
             clock: clock,
             // Nobody edits, crashes or restores it as if it were a Loveseat.
@@ -157,7 +157,7 @@ struct MeshMaking: HistoryPart {
             let peer = try SimulatedPeer(
                 index: peers.count,
                 collections: names,
-                blobFolder: "\(run.folder)/\(peers.count)",
+                blobFolder: "\(run.folder.path)/\(peers.count)",
                 seed: dice.wire.next(),
                 clock: clock,
                 runsTasksInPlace: true

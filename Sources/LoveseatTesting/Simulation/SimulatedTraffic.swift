@@ -160,20 +160,9 @@ final class SimulatedTraffic: HistoryPart {
         journal.report.revisionsSent += connection.revisionsSent
         let isDisturbed = disturbed.remove(ObjectIdentifier(connection)) != nil
         if connection.hasLeftTimers { journal.add("a driver left timers behind") }
-        if let failure = connection.failure, !isDisturbed, !simulation.isPlanted,
-            !isCaused(failure, connection)
-        {
+        if let failure = connection.unexplainedFailure, !isDisturbed, !simulation.isPlanted {
             journal.add("a session failed: \(failure)")
         }
         if worlds.contains(.verdicts) { VersionChecks(run: run).checkVersions() }
-    }
-
-    /// Whether somebody on the way refused a request, or answered that the server failed, which ends a session: it is not for the client to
-    /// try again for ever.
-    private func isCaused(_ failure: LoveseatError, _ connection: SimulatedConnection) -> Bool {
-        if connection.plan.httpFaults == 0 { return false }
-        let isError =
-            failure.code.value == 10_500 && connection.otherLink?.errorsOnTheWay.contains(500) == true
-        return isError || [10_401, 10_404].contains(failure.code.value)
     }
 }

@@ -8,7 +8,7 @@ final class SimulationJournal {
 
     func trace(_ event: String) {
         if isVerbose { print(clock.now, event) }
-        for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        report.trace.addEvent(event)
     }
 
     /// Adds a problem to the report.

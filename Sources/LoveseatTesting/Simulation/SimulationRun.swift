@@ -1,4 +1,3 @@
-private import Foundation
 import LoveseatReplication
 import LoveseatStorage
 
@@ -16,7 +15,7 @@ final class SimulationRun: @unchecked Sendable {
     let mesh: SimulatedMesh
     let ledger = EditLedger()
     private(set) lazy var traffic = SimulatedTraffic(run: self)
-    let folder: String
+    let folder = SimulationFolder("simulation")
     /// Everybody syncs for the last time.
     var isQuiescing = false
 
@@ -29,15 +28,7 @@ final class SimulationRun: @unchecked Sendable {
         mesh = SimulatedMesh(hubs: max(simulation.hubs, crowdHasHub ? 1 : 0))
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         journal = SimulationJournal(isVerbose: simulation.isVerbose, clock)
-        folder =
-            FileManager.default.temporaryDirectory
-            .appending(
-                path: "loveseat-simulation-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)"
-            ).path
     }
-
-    // The run may have failed before it created the folder.
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     /// Nobody purges: a purge makes everybody begin anew in the end, which hides what checkpoints leave out by mistake.
     var neverPurges: Bool {
@@ -46,7 +37,7 @@ final class SimulationRun: @unchecked Sendable {
     }
 
     func run() throws -> Simulation.Report {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try folder.create()
         try MeshMaking(run: self).make()
         for peer in mesh.peers { peer.onDamage = { [unowned self] in journal.add($0) } }
         scheduleHistory()

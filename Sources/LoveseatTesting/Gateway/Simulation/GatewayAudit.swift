@@ -18,8 +18,6 @@ final class GatewayAudit {
     private var visible: [String: Set<String>] = [:]
     private var channels: [String: [String: Int]] = [:]
     private var lastSequence = 0
-    /// The sequence up to which the connections have been told of changes.
-    var sequenceSeen = 0
     /// The users whose rights a purge changed since they came last. A purge has no sequence, so that any loss until they come again is
     /// dated by a sequence that their clients may have heard of already.
     private var datedByPurge: Set<String> = []

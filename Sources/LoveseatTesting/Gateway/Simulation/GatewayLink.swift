@@ -22,6 +22,8 @@ final class GatewayLink: @unchecked Sendable {
         var tuning = ReplicationTuning()
         /// How often a resolver throws and leaves the conflict for the next start.
         var resolverFailures = 0.0
+        /// Conflicts are merged rather than decided.
+        var merges = false
         var documentIDs: [String]?
         /// Documents that are fetched by their IDs for another connection of the client.
         var fetch: FetchNotice?
@@ -58,7 +60,7 @@ final class GatewayLink: @unchecked Sendable {
         onEnd: @escaping (GatewayLink) -> Void
     ) throws {
         (self.client, self.plan, clock) = (client, plan, runtime.clock)
-        self.runtime = runtime.runtime()
+        self.runtime = runtime.runtime(wall: client.peer.wall)
         (self.trace, self.fetch, self.onEnd) = (trace, fetch, onEnd)
         generator = SeededGenerator(seed: seed)
         link = SimulatedLink(runtime.clock, plan.link, seed: generator.next())
@@ -83,6 +85,7 @@ final class GatewayLink: @unchecked Sendable {
         activePlan = active
         var rules = CollectionRules()
         rules.documentIDs = ids.map { DocumentSet($0) }
+        rules.asksResolver = plan.merges
         replicas = DatabaseReplicas(
             store: client.peer.store,
             collections: [collection],
@@ -170,7 +173,8 @@ final class GatewayLink: @unchecked Sendable {
             return LoveseatError(.conflict, "the conflict waits for the next replication")
         }
         trace("\(client.peer.index) resolves \(notice.documentID)")
-        return client.peer.resolve(notice, fails: fails)
+        let resolver = plan.merges ? MergingResolver.resolve : DefaultConflictResolver.resolve
+        return client.peer.resolve(notice, fails: fails, by: resolver)
     }
 
     // MARK: The gateway

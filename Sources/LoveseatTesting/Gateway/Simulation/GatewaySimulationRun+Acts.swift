@@ -88,14 +88,7 @@ extension GatewaySimulationRun {
         let isDeletion = generator.chance(0.2) && current?.isDeleted == false
         let body = isDeletion ? [:] : randomBody().object ?? [:]
         do throws(ReplyError) {
-            let revision = try twin.databases[Self.database]?.edit(
-                id,
-                body,
-                isDeleted: isDeletion,
-                parent: current.flatMap { $0.isDeleted ? nil : $0.text },
-                by: user,
-                in: path
-            )
+            let revision = try traffic.edit(id, isDeletion ? nil : body, by: user, in: path)
             trace("rest \(isDeletion ? "deletes" : "saves") \(id) \(revision ?? "")")
             if simulation.speaksVersions { noteWrite(of: id, isDeleted: isDeletion, body, over: replaced) }
         } catch { trace("rest \(id) \(error)") }

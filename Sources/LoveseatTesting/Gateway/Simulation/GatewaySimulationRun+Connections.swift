@@ -3,19 +3,9 @@ import LoveseatReplication
 
 /// The connections of a history, as its seed has them.
 extension GatewaySimulationRun {
-    private func randomTuning() -> ReplicationTuning {
-        var tuning = ReplicationTuning()
-        tuning.changesPerMessage = generator.pick([10, 20, 200])
-        tuning.insertBatch = generator.pick([1, 5, 100])
-        tuning.revisionsTransmitting = generator.pick([1, 3, 10])
-        tuning.revisionsRequested = generator.pick([5, 50, 200])
-        tuning.checkpointDelay = generator.pick([50, 500, 5_000])
-        return tuning
-    }
-
     func connect(_ client: GatewayClient) {
-        if isQuiescing || links.contains(where: { $0.client === client }) { return }
-        var plan = GatewayLink.Plan()
+        if isQuiescing || traffic.links.contains(where: { $0.client === client }) { return }
+        var plan = traffic.basis
         switch generator.int(0...5) {
         case 0: plan.pulls = false
         case 1: plan.pushes = false
@@ -26,7 +16,7 @@ extension GatewaySimulationRun {
         plan.link.bytesPerMillisecond = generator.pick([1, 20, 100_000])
         plan.link.capacity = generator.pick([10_000, 1 << 20])
         plan.workDelay = generator.pick([0...0, 0...5, 0...200])
-        plan.tuning = randomTuning()
+        plan.tuning = .drawn(from: &generator)
         plan.link.cutAfter = generator.chance(0.3) ? generator.int(1...generator.pick([1_000, 20_000])) : nil
         plan.link.notice = generator.pick([0...0, 0...500])
         plan.link.losesWhatIsUnderWay = generator.chance(0.5)
@@ -37,6 +27,6 @@ extension GatewaySimulationRun {
             plan.isContinuous = false
             plan.documentIDs = (0..<3).map { _ in randomID() }
         }
-        open(client, plan)
+        traffic.open(client, plan)
     }
 }

@@ -1,4 +1,3 @@
-private import Foundation
 import LoveseatBLIP
 import LoveseatBLIPReplication
 import LoveseatModel
@@ -22,15 +21,13 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private(set) var path = "_default"
     /// The contents that people write where contents repeat.
     private(set) var repeatedBodies: [JSONValue] = []
-    private(set) var links: [GatewayLink] = []
-    /// The tasks that wait for the end of connections that fetch documents.
-    private var fetches: [ObjectIdentifier: CheckedContinuation<Bool, Never>] = [:]
+    private(set) lazy var traffic = makeTraffic()
     var report = GatewaySimulation.Report()
     private(set) var audit: GatewayAudit
     /// The state of a history in which the gateway gives versions.
     let versions: GatewayVersionWorld
     private(set) var isQuiescing = false
-    private let folder: String
+    private let folder = SimulationFolder("gateway")
     static let database = "db"
 
     init(_ simulation: GatewaySimulation) throws {
@@ -40,15 +37,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         twin = GatewayTwin(seed: generator.next())
         versions = GatewayVersionWorld(clock, seed: simulation.seed)
         audit = GatewayAudit(twin, database: Self.database, path: "_default", users: [])
-        folder =
-            FileManager.default.temporaryDirectory
-            .appending(
-                path: "loveseat-gateway-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)"
-            ).path
     }
-
-    // The run may have failed before it created the folder.
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
 
     func run() throws -> GatewaySimulation.Report {
         try setUp()
@@ -58,6 +47,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
         scheduleHistory()
         runUntilQuiet()
         try quiesce()
+        report.connections = traffic.connections
         for client in clients { try client.peer.store.close() }
         return report
     }
@@ -66,13 +56,13 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     func trace(_ event: String) {
         if simulation.isVerbose { print(clock.now, event) }
-        for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        report.trace.addEvent(event)
     }
 
     // MARK: Setting up
 
     private func setUp() throws {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try folder.create()
         path = generator.chance(0.3) ? "app.one" : "_default"
         let keyspace = GatewayDatabase.keyspace(path)
         var options = GatewayDatabase.Options()
@@ -81,11 +71,13 @@ final class GatewaySimulationRun: @unchecked Sendable {
         database.putRole("staff", GatewayDatabase.PrincipalSettings(channels: [path: ["s"]]))
         let users = Array(["ana", "ben", "cat"].prefix(generator.int(2...3)))
         for user in users {
-            let settings = GatewayDatabase.PrincipalSettings(channels: [path: channels()], password: "pw")
+            let settings = GatewayDatabase.PrincipalSettings(
+                channels: [path: channels()],
+                password: GatewayTraffic.password
+            )
             database.putUser(user, settings)
         }
         twin.databases[Self.database] = database
-        twin.onDrop = { [unowned self] _ in for link in links { link.cut() } }
         audit = GatewayAudit(twin, database: Self.database, path: path, users: users)
         if simulation.repeatsContents { repeatedBodies = (0..<3).map { _ in newBody() } }
         report.clients = generator.int(2...5)
@@ -96,7 +88,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             let peer = try SimulatedPeer(
                 index: index,
                 collections: names,
-                blobFolder: "\(folder)/\(index)",
+                blobFolder: "\(folder.path)/\(index)",
                 seed: generator.next(),
                 clock: clock
             )
@@ -141,7 +133,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
             for _ in 0..<generator.int(1...2) { at(20_000) { [unowned self] in restore() } }
         }
         // Continuous connections go on until somebody ends them.
-        clock.schedule(after: 25_000) { [unowned self] in for link in links { link.cut() } }
+        clock.schedule(after: 25_000) { [unowned self] in traffic.cutAll() }
     }
 
     private func act() {
@@ -157,7 +149,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     /// Something may have changed at the gateway: continuous feeds look.
     func changed() {
         audit.note()
-        for link in links { link.scheduleWork() }
+        traffic.scheduleWork()
     }
 
     private func disturb() {
@@ -174,10 +166,10 @@ final class GatewaySimulationRun: @unchecked Sendable {
         case 2:
             let client = generator.pick(clients)
             trace("crash \(client.peer.index)")
-            for link in links where link.client === client { link.crash() }
+            for link in traffic.links where link.client === client { link.crash() }
         default:
             trace("cut all")
-            for link in links { link.cut() }
+            traffic.cutAll()
         }
     }
 
@@ -199,75 +191,29 @@ final class GatewaySimulationRun: @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Pulls documents by their IDs over a connection of its own; returns whether it ended well.
-    private func fetch(_ notice: FetchNotice, for client: GatewayClient) async -> Bool {
-        var plan = GatewayLink.Plan()
-        plan.pushes = false
-        plan.fetch = notice
-        guard !Task.isCancelled, let link = open(client, plan) else { return false }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { fetches[ObjectIdentifier(link)] = $0 }
-        } onCancel: {
-            link.cut()
-        }
+    private func makeTraffic() -> GatewayTraffic {
+        var basis = GatewayLink.Plan()
+        basis.autoPurges = !simulation.keepsWhatIsTakenAway
+        let surroundings = GatewayTraffic.Surroundings(
+            runtime: runtime,
+            seed: { [unowned self] in generator.next() },
+            trace: { [unowned self] in trace($0) },
+            detail: simulation.isVerbose ? { [clock] in print(clock.now, $0) } : nil,
+            onTaken: { [unowned self] in acceptedPush($0, from: $1) },
+            onRefused: { [unowned self] in refusedPush($0, $1, from: $2) },
+            onChange: { [unowned self] in audit.note() },
+            onEnd: { [unowned self] in ended($0) },
+            onProblem: { [unowned self] in report.problems.append($0) }
+        )
+        return GatewayTraffic(twin, database: Self.database, basis: basis, surroundings)
     }
 
-    @discardableResult
-    func open(_ client: GatewayClient, _ plan: GatewayLink.Plan) -> GatewayLink? {
-        trace("connect \(client.peer.index)")
-        let seed = generator.next()
-        var plan = plan
-        plan.autoPurges = !simulation.keepsWhatIsTakenAway
-        do {
-            let offers = client.offers.map(\.rawValue)
-            let upgrade = GatewayTwin.Upgrade(
-                database: Self.database,
-                login: (client.user, "pw"),
-                protocols: offers
-            )
-            let accepted = try twin.accept(upgrade)
-            let link = try GatewayLink(
-                client,
-                accepted,
-                plan: plan,
-                runtime: runtime,
-                seed: seed,
-                trace: { [unowned self] in trace($0) },
-                fetch: { [unowned self] in await fetch($0, for: client) },
-                onEnd: { [unowned self] in ended($0) }
-            )
-            if simulation.isVerbose {
-                link.line.onMessage = { [clock] text in print(clock.now, client.peer.index, text) }
-            }
-            link.line.onTaken = { [unowned self] in acceptedPush($0, from: client) }
-            link.line.onRefused = { [unowned self] refused, error in
-                if refused.isDeleted, audit.isDeleted(refused.id) { client.deletedAlready.insert(refused.id) }
-                // A client sends the document again after a conflict, and an empty body is not JSON.
-                guard error.code != 409, var body = GatewaySession.parse(refused.body) else { return }
-                body["_attachments"] = nil
-                client.refused[refused.id, default: []].insert(JSONText(canonical: body))
-            }
-            link.onWorked = { [unowned self] in changed(by: $0) }
-            report.connections += 1
-            links.append(link)
-            link.open(accepted.negotiated)
-            return link
-        } catch is GatewayTwin.UpgradeRefusal {
-            trace("refused")
-        } catch {
-            report.problems.append("a connection could not be made: \(error)")
-        }
-        return nil
-    }
-
-    private func changed(by worked: GatewayLink) {
-        // Most work of a gateway changes nothing: it answers, and announces.
-        guard let last = twin.databases[Self.database]?.lastSequence, last != audit.sequenceSeen else {
-            return
-        }
-        audit.sequenceSeen = last
-        audit.note()
-        for link in links where link !== worked { link.scheduleWork() }
+    private func refusedPush(_ refused: GatewayLine.Pushed, _ error: ReplyError, from client: GatewayClient) {
+        if refused.isDeleted, audit.isDeleted(refused.id) { client.deletedAlready.insert(refused.id) }
+        // A client sends the document again after a conflict, and an empty body is not JSON.
+        guard error.code != 409, var body = GatewaySession.parse(refused.body) else { return }
+        body["_attachments"] = nil
+        client.refused[refused.id, default: []].insert(JSONText(canonical: body))
     }
 
     private func acceptedPush(_ pushed: GatewayLine.Pushed, from client: GatewayClient) {
@@ -288,9 +234,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     }
 
     private func ended(_ link: GatewayLink) {
-        links.removeAll { $0 === link }
         if simulation.isVerbose { printTrees(of: link.client) }
-        fetches.removeValue(forKey: ObjectIdentifier(link))?.resume(returning: link.failure == nil)
         report.longestConnection = max(report.longestConnection, link.frames)
         if link.frames > Self.frameBudget {
             report.problems.append("ENDLESS client \(link.client.peer.index): \(link.frames) frames")
@@ -339,7 +283,7 @@ final class GatewaySimulationRun: @unchecked Sendable {
     private func quiesce() throws {
         isQuiescing = true
         twin.setOnline(true, Self.database)
-        for link in links { link.cut() }
+        traffic.cutAll()
         runUntilQuiet()
         var rounds = 0
         while !report.problems.contains(where: { $0.hasPrefix("ENDLESS") }) {
@@ -347,11 +291,11 @@ final class GatewaySimulationRun: @unchecked Sendable {
                 twin.databases[Self.database]?.lastSequence, try clients.map { try $0.peer.state(of: 0) }
             )
             for client in clients {
-                var plan = GatewayLink.Plan()
+                var plan = traffic.basis
                 plan.link.latency = 0...1
-                open(client, plan)
+                traffic.open(client, plan)
                 runUntilQuiet()
-                for link in links {
+                for link in traffic.links {
                     report.problems.append("client \(client.peer.index): the last sync does not end")
                     link.cut()
                 }
