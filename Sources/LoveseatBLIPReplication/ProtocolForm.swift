@@ -198,7 +198,7 @@ extension SubChangesMessage {
         // peer's extensions are not known yet.
         let needsNoTombstones = binding.isEmpty && since == nil
         activeOnly = needsNoTombstones && form.peer.announcesLateDeletions
-        lateActiveOnly = needsNoTombstones && form.addressing == .defaultOnly
+        lateActiveOnly = needsNoTombstones && form.addressing == .defaultOnly && !plan.isPlain
         sendsReplacements = true
         // Over the older protocol revoked documents are announced like any others (gateway.md 32).
         wantsRevocations = form.negotiated != .mobile2

@@ -44,7 +44,7 @@ package struct ReplicationSession {
         tuning: ReplicationTuning = ReplicationTuning()
     ) {
         role = .active(plan)
-        form = ProtocolForm(extensions: ProtocolExtensions.all, isActive: true)
+        form = ProtocolForm(extensions: plan.isPlain ? nil : ProtocolExtensions.all, isActive: true)
         self.source = source
         self.tuning = tuning
         lastReport = ProgressReport(tuning)

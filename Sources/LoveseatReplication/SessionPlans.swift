@@ -40,6 +40,8 @@ package struct ActivePlan: Hashable, Sendable {
     package var usesDeltas = false
     /// Whether the session fetches documents by their IDs for another one: it keeps no checkpoint and asks for no fetch.
     package var isFetch = false
+    /// Uses the protocol without extensions, as foreign peers do.
+    package var isPlain = false
 
     package init(collections: [Binding], pushes: Bool, pulls: Bool, isContinuous: Bool) {
         self.collections = collections

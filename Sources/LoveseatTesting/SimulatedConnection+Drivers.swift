@@ -190,6 +190,7 @@ extension SimulatedConnection {
             }
         }
         activePlan.usesDeltas = plan.activeDeltas
+        activePlan.isPlain = source.isHub
         let (sessionPlan, replicas, end) = (activePlan, try activeReplicas(), beginActive())
         return makeDriver(end, replicas, connection, hooks(end)) {
             ReplicationSession(active: sessionPlan, replicas: $0, tuning: plan.tuning)

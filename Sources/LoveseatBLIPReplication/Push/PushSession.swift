@@ -137,7 +137,7 @@ struct PushSession {
         // A peer that begins may have the documents from before its upgrade, under their IDs. Couchbase Lite 4 cannot be told any more of such a
         // document once it was told the version that stands for its ID (version-vectors.md, correction 14).
         query.tellsIDs = subscription.map { $0.since == nil } == true && feed.backlog != .isAnnounced
-        let mayBeLoveseat = isProposing && peer.receiver == nil && setup.names == .trees
+        let mayBeLoveseat = isProposing && peer.receiver == nil && setup.extensions != nil
         query.tellsTrees = peer.kind == .loveseat || mayBeLoveseat
         query.tellsLosses = subscription?.wantsRevocations == true
         return query
