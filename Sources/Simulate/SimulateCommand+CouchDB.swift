@@ -21,6 +21,9 @@ extension SimulateCommand {
         )
     }
 
+    /// Lets links between Loveseats speak CouchDB's wire.
+    func useCouchDB(_ simulation: inout VersionSimulation) throws { simulation.wire = SimulatedHTTPWire() }
+
     /// Compares the scripted CouchDB with recordings of a real one.
     func compareRecordings(in folder: String) throws {
         var unexplained = 0
@@ -62,6 +65,10 @@ extension SimulateCommand {
 
     func useCouchDB(_ simulation: inout Simulation, planting fault: String?) throws {
         throw ValidationError("--couchdb: this program was built without the trait CouchDB")
+    }
+
+    func useCouchDB(_ simulation: inout VersionSimulation) throws {
+        throw ValidationError("--mixed: this program was built without the trait CouchDB")
     }
 
     func checkHTTPFaults(_ range: ClosedRange<UInt64>) throws {

@@ -6,54 +6,73 @@ import LoveseatTesting
 extension SimulateCommand {
     func simulateVersions(_ range: ClosedRange<UInt64>) throws {
         let chosen = try parseVersionWorlds()
-        if faults { return try checkVersionFaults(range, chosen) }
+        let mixture = try mixed.map(parseMixture) ?? []
+        if faults { return try checkVersionFaults(range, chosen, mixture) }
         let planted = try fault.map(parseVersionFault)
-        var failures = 0
-        var totals = (connections: 0, revisions: 0, longest: 0)
-        var causes: [String: Int] = [:]
-        for seed in range {
+        // By seed: a history that is run twice has its causes once.
+        var causes: [UInt64: [String: Int]] = [:]
+        let totals = try runHistories(range, options: versionOptions) { seed in
             var simulation = VersionSimulation(seed: seed)
-            configure(&simulation, chosen)
+            try configure(&simulation, chosen, mixture)
             if let planted { simulation.plant(planted) }
             let report = try simulation.run()
-            totals.connections += report.connections
-            totals.revisions += report.revisions
-            totals.longest = max(totals.longest, report.longestConnection)
-            causes.merge(report.causes, uniquingKeysWith: +)
-            var problems = report.problems
-            if twice, try simulation.run().trace != report.trace { problems.append("two runs differ") }
-            guard !problems.isEmpty else { continue }
-            failures += 1
-            print("seed \(seed): \(report.peers.counted("peer")), \(problems.count.counted("problem"))")
-            for problem in problems.prefix(5) { print("  \(problem)") }
-            print(
-                "  replay: swift run -c release simulate --versions --seeds \(seed) --edits \(edits)\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(blobs ? " --blobs" : "")\(chosenContents)"
-            )
+            causes[seed] = report.causes
+            var outcome = Outcome(report.peers.counted("peer"), report.problems, report.trace)
+            (outcome.connections, outcome.revisions) = (report.connections, report.revisions)
+            outcome.longestConnection = report.longestConnection
+            return outcome
         }
-        print("\(range.count - failures) passed, \(failures) failed")
         print(
             "\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) with Couchbase Lite 4"
         )
-        print("\(totals.longest.counted("frame")) in the longest connection")
-        for (cause, count) in causes.sorted(by: { $0.key < $1.key }) { print("\(count): \(cause)") }
-        if failures > 0 { throw ExitCode(1) }
+        print("\(totals.longestConnection.counted("frame")) in the longest connection")
+        let counts = causes.values.reduce(into: [String: Int]()) { $0.merge($1, uniquingKeysWith: +) }
+        for (cause, count) in counts.sorted(by: { $0.key < $1.key }) { print("\(count): \(cause)") }
+        if totals.failures > 0 { throw ExitCode(1) }
     }
 
-    private func configure(_ simulation: inout VersionSimulation, _ chosen: Set<VersionSimulation.World>) {
+    /// The options that replay a history with versions, beside its seed and its edits.
+    private var versionOptions: String {
+        let named = [("mixed", mixed), ("fault", fault), ("worlds", worlds)]
+        let values = named.compactMap { name, value in value.map { " --\(name) \($0)" } }.joined()
+        return " --versions\(values)\(blobs ? " --blobs" : "")"
+    }
+
+    private func parseMixture(_ text: String) throws -> Set<VersionSimulation.Ingredient> {
+        if text == "all" { return Set(VersionSimulation.Ingredient.allCases) }
+        return Set(
+            try text.split(separator: ",").map { name in
+                guard let ingredient = VersionSimulation.Ingredient(rawValue: String(name)) else {
+                    let names = VersionSimulation.Ingredient.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw ValidationError("--mixed: nothing is called \"\(name)\": there are \(names)")
+                }
+                return ingredient
+            }
+        )
+    }
+
+    private func configure(
+        _ simulation: inout VersionSimulation,
+        _ chosen: Set<VersionSimulation.World>,
+        _ mixture: Set<VersionSimulation.Ingredient>
+    ) throws {
         simulation.edits = edits
         simulation.isVerbose = verbose
         simulation.hasBlobs = blobs
         simulation.worlds = chosen
+        simulation.mixture = mixture
+        if mixture.contains(.couchdb) { try useCouchDB(&simulation) }
         if let contents { simulation.repeatsContents = contents == .few }
     }
 
     private func checkVersionFaults(
         _ range: ClosedRange<UInt64>,
-        _ chosen: Set<VersionSimulation.World>
+        _ chosen: Set<VersionSimulation.World>,
+        _ mixture: Set<VersionSimulation.Ingredient>
     ) throws {
         var missed = 0
         for fault in PlantedVersionFault.allCases {
-            if let seed = try fault.search(range, { configure(&$0, chosen) }) {
+            if let seed = try fault.search(range, { try configure(&$0, chosen, mixture) }) {
                 print("\(fault.rawValue): caught at seed \(seed)")
             } else {
                 missed += 1

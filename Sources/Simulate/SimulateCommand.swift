@@ -15,6 +15,7 @@ struct SimulateCommand: ParsableCommand {
               simulate --faults                  plant every known fault, and check that each is caught
               simulate --gateway --seeds 1..500  run histories of clients of a Sync Gateway
               simulate --versions --seeds 1..500 run histories with peers of Couchbase Lite 4
+              simulate --versions --mixed all    the same with a gateway, plain peers and CouchDB's wire as well
               simulate --versions --faults       plant every known fault of version vectors
               simulate --gateway --versions      run histories of clients of a Sync Gateway 4
               simulate --couchdb --seeds 1..500  run histories in which most links speak CouchDB's wire
@@ -68,6 +69,12 @@ struct SimulateCommand: ParsableCommand {
     @Flag(help: "Give documents of --versions blobs.")
     var blobs = false
 
+    @Option(
+        help:
+            "With --versions: what histories may also have: \(VersionSimulation.Ingredient.allCases.map(\.rawValue).joined(separator: ", ")), with commas; or all. The seed decides."
+    )
+    var mixed: String?
+
     @Flag(help: "Let most links speak CouchDB's wire, with the client and the server that ship.")
     var couchdb = false
 
@@ -87,6 +94,9 @@ struct SimulateCommand: ParsableCommand {
     var verbose = false
 
     func run() throws {
+        if mixed != nil, !versions || gateway || recordings != nil {
+            throw ValidationError("--mixed goes with --versions, and not with --gateway or --recordings")
+        }
         if let recordings {
             return try versions ? playStories(recordings) : compareRecordings(in: recordings)
         }
@@ -105,29 +115,69 @@ struct SimulateCommand: ParsableCommand {
                 return fault
             }
         let chosen = try worlds.map(parseWorlds)
-        var failures = 0
-        var totals = (connections: 0, revisions: 0)
-        for seed in range {
+        let options =
+            "\(couchdb ? " --couchdb" : "")\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(tidy ? " --tidy" : "")"
+        let totals = try runHistories(range, options: options) { seed in
             let report = try simulate(seed, planted, chosen)
-            totals.connections += report.connections
-            totals.revisions += report.revisionsSent
-            if twice, try simulate(seed, planted, chosen).trace != report.trace {
-                failures += 1
-                print("seed \(seed): two runs differ")
-            }
-            guard !report.problems.isEmpty else { continue }
-            failures += 1
+            var outcome = Outcome(report.peers.counted("peer"), report.problems, report.trace)
+            (outcome.connections, outcome.revisions) = (report.connections, report.revisionsSent)
+            return outcome
+        }
+        print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) sent")
+        if totals.failures > 0 { throw ExitCode(1) }
+    }
+
+    /// The outcome of one history, of whatever kind.
+    struct Outcome {
+        /// How many take part, in words.
+        let parties: String
+        var problems: [String]
+        let trace: UInt64
+        var connections = 0
+        var revisions = 0
+        var longestConnection = 0
+
+        init(_ parties: String, _ problems: [String], _ trace: UInt64) {
+            (self.parties, self.problems, self.trace) = (parties, problems, trace)
+        }
+    }
+
+    /// The outcome of all histories together.
+    struct Totals {
+        var failures = 0
+        var connections = 0
+        var revisions = 0
+        var longestConnection = 0
+
+        mutating func add(_ outcome: Outcome) {
+            failures += outcome.problems.isEmpty ? 0 : 1
+            connections += outcome.connections
+            revisions += outcome.revisions
+            longestConnection = max(longestConnection, outcome.longestConnection)
+        }
+    }
+
+    /// Runs histories, and prints the problems of each and how many failed. `options`: those that replay a history, beside its seed and its
+    /// edits.
+    func runHistories(
+        _ range: ClosedRange<UInt64>,
+        options: String,
+        _ run: (UInt64) throws -> Outcome
+    ) throws -> Totals {
+        var totals = Totals()
+        for seed in range {
+            var outcome = try run(seed)
+            if twice, try run(seed).trace != outcome.trace { outcome.problems.append("two runs differ") }
+            totals.add(outcome)
+            guard !outcome.problems.isEmpty else { continue }
+            print("seed \(seed): \(outcome.parties), \(outcome.problems.count.counted("problem"))")
+            for problem in outcome.problems.prefix(5) { print("  \(problem)") }
             print(
-                "seed \(seed): \(report.peers.counted("peer")), \(report.problems.count.counted("problem"))"
-            )
-            for problem in report.problems.prefix(5) { print("  \(problem)") }
-            print(
-                "  replay: swift run -c release simulate --seeds \(seed) --edits \(edits)\(couchdb ? " --couchdb" : "")\(hubs > 0 ? " --hubs \(hubs)" : "")\(fault.map { " --fault \($0)" } ?? "")\(worlds.map { " --worlds \($0)" } ?? "")\(tidy ? " --tidy" : "")\(chosenContents)"
+                "  replay: swift run -c release simulate\(options) --seeds \(seed) --edits \(edits)\(chosenContents)"
             )
         }
-        print("\(range.count - failures) passed, \(failures) failed")
-        print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) sent")
-        if failures > 0 { throw ExitCode(1) }
+        print("\(range.count - totals.failures) passed, \(totals.failures) failed")
+        return totals
     }
 
     var chosenContents: String { contents.map { " --contents \($0.rawValue)" } ?? "" }
@@ -151,9 +201,8 @@ struct SimulateCommand: ParsableCommand {
     }
 
     private func simulateGateway(_ range: ClosedRange<UInt64>) throws {
-        var failures = 0
-        var totals = (connections: 0, revisions: 0, longest: 0)
-        for seed in range {
+        let options = " --gateway\(versions ? " --versions" : "")\(backups ? " --backups" : "")"
+        let totals = try runHistories(range, options: options) { seed in
             var simulation = GatewaySimulation(seed: seed)
             simulation.edits = edits
             simulation.restoresBackups = backups
@@ -161,23 +210,14 @@ struct SimulateCommand: ParsableCommand {
             simulation.isVerbose = verbose
             if let contents { simulation.repeatsContents = contents == .few }
             let report = try simulation.run()
-            totals.connections += report.connections
-            totals.revisions += report.revisionsTaken
-            totals.longest = max(totals.longest, report.longestConnection)
-            var problems = report.problems
-            if twice, try simulation.run().trace != report.trace { problems.append("two runs differ") }
-            guard !problems.isEmpty else { continue }
-            failures += 1
-            print("seed \(seed): \(report.clients.counted("client")), \(problems.count.counted("problem"))")
-            for problem in problems.prefix(5) { print("  \(problem)") }
-            let options =
-                "--gateway\(versions ? " --versions" : "")\(backups ? " --backups" : "") --seeds \(seed) --edits \(edits)\(chosenContents)"
-            print("  replay: swift run -c release simulate \(options)")
+            var outcome = Outcome(report.clients.counted("client"), report.problems, report.trace)
+            (outcome.connections, outcome.revisions) = (report.connections, report.revisionsTaken)
+            outcome.longestConnection = report.longestConnection
+            return outcome
         }
-        print("\(range.count - failures) passed, \(failures) failed")
         print("\(totals.connections.counted("connection")), \(totals.revisions.counted("revision")) taken")
-        print("\(totals.longest.counted("frame")) in the longest connection")
-        if failures > 0 { throw ExitCode(1) }
+        print("\(totals.longestConnection.counted("frame")) in the longest connection")
+        if totals.failures > 0 { throw ExitCode(1) }
     }
 
     private func checkFaults(_ range: ClosedRange<UInt64>) throws {

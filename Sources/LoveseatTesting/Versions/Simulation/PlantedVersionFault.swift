@@ -36,11 +36,11 @@ public enum PlantedVersionFault: String, CaseIterable, Sendable {
     /// - Returns: the first seed whose history notices it, and has no problem without it; nil if there is none.
     public func search(
         _ seeds: ClosedRange<UInt64>,
-        _ configure: (inout VersionSimulation) -> Void = { _ in }
+        _ configure: (inout VersionSimulation) throws -> Void = { _ in }
     ) throws -> UInt64? {
         for seed in seeds {
             var simulation = VersionSimulation(seed: seed)
-            configure(&simulation)
+            try configure(&simulation)
             simulation.plant(self)
             guard try !simulation.run().problems.isEmpty else { continue }
             simulation.fault = nil

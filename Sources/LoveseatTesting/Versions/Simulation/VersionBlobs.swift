@@ -37,6 +37,11 @@ final class VersionBlobs {
         problems(of: body) { digest, _ in lite.database.blobs[digest.text] }
     }
 
+    /// The same at a gateway.
+    func problems(of body: JSONText, at document: GatewayDocument) -> [String] {
+        problems(of: body) { digest, _ in document.attachments[digest.text] }
+    }
+
     private func problems(
         of body: JSONText,
         read: (BlobDigest, _ count: Int) throws -> [UInt8]?

@@ -1,4 +1,5 @@
 import LoveseatAssertions
+import LoveseatBLIP
 import LoveseatModel
 import LoveseatStorage
 
@@ -9,11 +10,17 @@ extension VersionSimulationRun {
     static let saving = 39
 
     func edit() {
-        let party = dice.int(0...peers.count + lites.count - 1)
+        let party = dice.int(0...mesh.count - 1)
         let id = "doc\(dice.int(0...documentCount - 1))"
         let kind = dice.int(0...39)
         trace("\(party) edits \(id): \(kind)")
-        if let lite = lite(party) { edit(id, at: lite, kind) } else { edit(id, at: peers[party], kind) }
+        if let lite = mesh.lite(party) {
+            edit(id, at: lite, kind)
+        } else if let gateway = mesh.gateway, party == gateway.index {
+            edit(id, at: gateway, kind)
+        } else {
+            edit(id, at: peers[party], kind)
+        }
         noteChanges()
     }
 
@@ -55,6 +62,38 @@ extension VersionSimulationRun {
         guard let tree else { return nil }
         let original = tree.original(id)
         return tree.versions.state(of: tree.contains(original) ? original : id).name
+    }
+
+    /// An administrator of the gateway writes over REST.
+    private func edit(_ id: String, at gateway: VersionMesh.Gateway, _ kind: Int) {
+        let before = gateway.document(id)
+        let isDeletion = (1...8).contains(kind)
+        if isDeletion, before?.isDeleted != false { return }
+        let base = before.flatMap { RevisionID($0.current) }.map { nameAnywhere(of: $0, id) }
+        let body = isDeletion ? nil : randomBody(by: gateway.index)
+        do throws(ReplyError) {
+            let made = try gateway.traffic.edit(id, body)
+            gateway.traffic.scheduleWork()
+            guard let made = made.flatMap({ RevisionID($0) }) else {
+                return impossible("the gateway's edit of \(id) has no name")
+            }
+            oracle.edited(
+                gateway.index,
+                id,
+                .revision(made),
+                isDeleted: isDeletion,
+                .object(body ?? [:]),
+                on: base
+            )
+        } catch { add("an edit of \(id) at the gateway failed: \(error)") }
+    }
+
+    /// The name of the state that a revision of a hub stands for, according to the Loveseats that know it. Nothing is superseded by an
+    /// edit of a state that none of them knows.
+    private func nameAnywhere(of revision: RevisionID, _ id: String) -> RevisionName {
+        let trees = mesh.loveseats.compactMap { $0.tree(id, in: 0) }.filter { $0.contains(revision) }
+        let tree = trees.first { $0.contains($0.original(revision)) } ?? trees.first
+        return name(of: revision, in: tree) ?? .revision(revision)
     }
 
     func edit(_ id: String, at lite: LitePeer, _ kind: Int) {

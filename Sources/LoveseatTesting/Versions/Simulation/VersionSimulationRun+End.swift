@@ -8,17 +8,20 @@ extension VersionSimulationRun {
 
     func quiesce() throws {
         isQuiescing = true
+        mesh.gateway?.traffic.twin.setOnline(true, VersionMesh.Gateway.database)
         endAll()
         runUntilQuiet()
         var rounds = 0
         while !hasEnded {
             let (before, sent) = (try state(), open.revisionsSent)
             // Not in step: a fixed order can repeat itself for ever.
-            for edge in edges.shuffled(using: &dice) {
+            for edge in mesh.edges.shuffled(using: &dice) {
                 trace("round \(rounds)")
                 sync(edge, resets: rounds == 0 && !oracle.purged.isEmpty)
                 runUntilQuiet()
-                if !open.links.isEmpty || !open.connections.isEmpty {
+                if !open.links.isEmpty || !open.connections.isEmpty
+                    || mesh.gateway?.traffic.links.isEmpty == false
+                {
                     add("the last sync \(edge.source)>\(edge.target) does not end")
                     endAll()
                     runUntilQuiet()
@@ -35,14 +38,20 @@ extension VersionSimulationRun {
     }
 
     private func sync(_ edge: Edge, resets: Bool) {
-        if let lite = lite(edge.source) ?? lite(edge.target) {
+        switch mesh.link(edge) {
+        case .lite(let own, let lite, let isLiteActive):
             var plan = LiteLink.Plan()
-            plan.isLiteActive = edge.source == lite.index
+            plan.isLiteActive = isLiteActive
             plan.usesDeltas = true
             plan.resets = resets
             plan.link.latency = 0...1
-            open(peers[min(edge.source, edge.target)], lite, plan)
-        } else {
+            open(own, lite, plan)
+        case .gateway(let gateway, let client):
+            var plan = gateway.traffic.basis
+            plan.reset = resets ? .checkpointAndMarks : .none
+            plan.link.latency = 0...1
+            gateway.traffic.open(client, plan)
+        case .peers:
             var plan = SimulatedConnection.Plan()
             plan.reset = resets ? .checkpointAndMarks : .none
             plan.link.latency = 0...1
@@ -52,14 +61,17 @@ extension VersionSimulationRun {
     }
 
     private struct State: Equatable {
-        let own: [[String: SimulatedPeer.DocumentState]]
+        let own: [SimulatedPeer.Holding]
         let lite: [[String: LiteRevision]]
+        /// The last sequence of the gateway.
+        let gateway: Int?
     }
 
     private func state() throws -> State {
         State(
-            own: try peers.map { try $0.state(of: 0) },
-            lite: lites.map { $0.database.documents().mapValues(\.current) }
+            own: try peers.map { try $0.holding(in: 0, withLeaves: !mesh.wireEdges.isEmpty) },
+            lite: lites.map { $0.database.documents().mapValues(\.current) },
+            gateway: mesh.gateway?.traffic.database?.lastSequence
         )
     }
 
@@ -67,6 +79,7 @@ extension VersionSimulationRun {
 
     private func compare() throws {
         for peer in peers { report.problems += try peer.store.check().map { "peer \(peer.index): \($0)" } }
+        if !mesh.wireEdges.isEmpty { for peer in mesh.loveseats { report.problems += try peer.unserved() } }
         for id in oracle.documents { try compare(id) }
     }
 
@@ -88,6 +101,7 @@ extension VersionSimulationRun {
             add("\(id): a conflict is left at \(peer.index)")
         }
         for lite in lites { compare(lite, id, left) }
+        if let gateway = mesh.gateway, gateway.content(of: id) != left { add("\(id): the gateway differs") }
         try compareBlobs(id)
         if !merges, let finding = oracle.problem(with: id, left) { blame(id, finding) }
         if simulation.isVerbose, report.problems.count > before {
@@ -108,6 +122,10 @@ extension VersionSimulationRun {
             guard let body = lite.database.documents()[id]?.current.body else { continue }
             let text = JSONText(canonical: .object(body))
             for problem in blobs.problems(of: text, at: lite) { add("\(id): \(lite.index) \(problem)") }
+        }
+        if let document = mesh.gateway?.document(id), let body = document.leaf?.body {
+            let text = JSONText(canonical: .object(body))
+            for problem in blobs.problems(of: text, at: document) { add("\(id): the gateway \(problem)") }
         }
     }
 

@@ -5,16 +5,6 @@ import LoveseatReplication
 
 /// The connections of a history with versions.
 extension VersionSimulationRun {
-    private func randomTuning() -> ReplicationTuning {
-        var tuning = ReplicationTuning()
-        tuning.changesPerMessage = dice.pick([10, 20, 200])
-        tuning.insertBatch = dice.pick([1, 5, 100])
-        tuning.revisionsTransmitting = dice.pick([1, 3, 10])
-        tuning.revisionsRequested = dice.pick([5, 50, 200])
-        tuning.checkpointDelay = dice.pick([50, 500, 5_000])
-        return tuning
-    }
-
     private func randomLink() -> SimulatedLink.Plan {
         var link = SimulatedLink.Plan()
         link.latency = dice.pick([0...0, 1...5, 20...300])
@@ -26,43 +16,72 @@ extension VersionSimulationRun {
         return link
     }
 
+    /// The draws for a connection of any kind.
+    private struct Draws {
+        let pushes: Bool
+        let pulls: Bool
+        let isContinuous: Bool
+    }
+
     func connect(_ edge: Edge) {
         if isQuiescing { return }
         let ways = dice.int(0...5)
-        let (pushes, pulls, isContinuous) = (ways != 0, ways != 1, dice.chance(0.5))
-        if let lite = lite(edge.source) ?? lite(edge.target) {
-            let own = peers[min(edge.source, edge.target)]
-            let isLiteActive = edge.source == lite.index
-            let isLinked = open.links.contains {
-                $0.lite === lite && $0.own === own && $0.plan.isLiteActive == isLiteActive
-            }
-            if isLinked { return }
-            var plan = LiteLink.Plan()
-            (plan.isLiteActive, plan.pushes, plan.pulls) = (isLiteActive, pushes, pulls)
-            plan.isContinuous = isContinuous
-            plan.usesDeltas = dice.chance(0.5)
-            plan.link = randomLink()
-            plan.workDelay = dice.pick([0...0, 0...5, 0...200])
-            plan.tuning = randomTuning()
-            plan.resolverFailures = dice.pick([0, 0, 0.3])
-            open(own, lite, plan)
-        } else {
-            if open.connections.contains(where: {
-                $0.source.index == edge.source && $0.target.index == edge.target
-            }) {
-                return
-            }
-            var plan = SimulatedConnection.Plan()
-            (plan.pushes, plan.pulls, plan.isContinuous) = (pushes, pulls, isContinuous)
-            plan.link = randomLink()
-            plan.tuning = randomTuning()
-            plan.resolverFailures = dice.pick([0, 0, 0.3])
-            (plan.activeDeltas, plan.passiveDeltas) = (dice.chance(0.5), dice.chance(0.5))
-            open(edge, plan)
+        let draws = Draws(pushes: ways != 0, pulls: ways != 1, isContinuous: dice.chance(0.5))
+        switch mesh.link(edge) {
+        case .lite(let own, let lite, let isLiteActive): connect(own, lite, isLiteActive: isLiteActive, draws)
+        case .gateway(let gateway, let client): connect(client, to: gateway.traffic, draws)
+        case .peers: connect(edge, draws)
         }
     }
 
-    // MARK: Between Loveseats
+    private func connect(_ own: SimulatedPeer, _ lite: LitePeer, isLiteActive: Bool, _ draws: Draws) {
+        let isLinked = open.links.contains {
+            $0.lite === lite && $0.own === own && $0.plan.isLiteActive == isLiteActive
+        }
+        if isLinked { return }
+        var plan = LiteLink.Plan()
+        (plan.isLiteActive, plan.pushes, plan.pulls) = (isLiteActive, draws.pushes, draws.pulls)
+        plan.isContinuous = draws.isContinuous
+        plan.usesDeltas = dice.chance(0.5)
+        plan.link = randomLink()
+        plan.workDelay = dice.pick([0...0, 0...5, 0...200])
+        plan.tuning = .drawn(from: &dice)
+        plan.resolverFailures = dice.pick([0, 0, 0.3])
+        open(own, lite, plan)
+    }
+
+    private func connect(_ client: GatewayClient, to traffic: GatewayTraffic, _ draws: Draws) {
+        if traffic.links.contains(where: { $0.client === client }) { return }
+        var plan = traffic.basis
+        (plan.pushes, plan.pulls, plan.isContinuous) = (draws.pushes, draws.pulls, draws.isContinuous)
+        plan.link = randomLink()
+        plan.workDelay = dice.pick([0...0, 0...5, 0...200])
+        plan.tuning = .drawn(from: &dice)
+        plan.resolverFailures = dice.pick([0, 0, 0.3])
+        traffic.open(client, plan)
+    }
+
+    private func connect(_ edge: Edge, _ draws: Draws) {
+        if open.connections.contains(where: {
+            $0.source.index == edge.source && $0.target.index == edge.target
+        }) {
+            return
+        }
+        var plan = SimulatedConnection.Plan()
+        (plan.pushes, plan.pulls, plan.isContinuous) = (draws.pushes, draws.pulls, draws.isContinuous)
+        plan.link = randomLink()
+        plan.tuning = .drawn(from: &dice)
+        plan.resolverFailures = dice.pick([0, 0, 0.3])
+        (plan.activeDeltas, plan.passiveDeltas) = (dice.chance(0.5), dice.chance(0.5))
+        if mesh.wireEdges.contains(edge) {
+            // A server at whose feed somebody waits is slow to simulate.
+            plan.isContinuous = plan.isContinuous && dice.chance(0.3)
+            plan.httpFaults = dice.pick([0, 0.03, 0.1, 0.3])
+        }
+        open(edge, plan)
+    }
+
+    // MARK: Between peers with trees
 
     @discardableResult
     func open(_ edge: Edge, _ plan: SimulatedConnection.Plan) -> SimulatedConnection {
@@ -78,7 +97,8 @@ extension VersionSimulationRun {
             onDeletion: { _ in },
             trace: { [unowned self] in trace($0) },
             detail: detail,
-            onEnd: { [unowned self] in ended($0) }
+            onEnd: { [unowned self] in ended($0) },
+            wire: mesh.wireEdges.contains(edge) ? simulation.wire : nil
         )
         let connection = SimulatedConnection(
             from: peers[edge.source],
@@ -119,7 +139,37 @@ extension VersionSimulationRun {
         open.revisionsSent += connection.revisionsSent
         // A mistake may end sessions. It has to show in what the databases hold.
         if simulation.fault != nil { return }
-        if let failure = connection.failure { add("a session of Loveseats failed: \(failure)") }
+        if let failure = connection.unexplainedFailure { add("a session of Loveseats failed: \(failure)") }
+    }
+
+    // MARK: With a gateway
+
+    var gatewaySurroundings: GatewayTraffic.Surroundings {
+        GatewayTraffic.Surroundings(
+            runtime: runtime,
+            seed: { [unowned self] in dice.next() },
+            trace: { [unowned self] in trace("gateway: \($0)") },
+            detail: detail,
+            onTaken: { [unowned self] pushed, client in
+                trace("gateway takes \(pushed.id) \(pushed.revision) of \(client.peer.index)")
+                open.revisionsSent += 1
+            },
+            onRefused: { [unowned self] refused, error, client in
+                trace("gateway refuses \(refused.id) \(refused.revision) of \(client.peer.index): \(error)")
+            },
+            onChange: {},
+            onEnd: { [unowned self] in ended($0) },
+            onProblem: { [unowned self] in add($0) }
+        )
+    }
+
+    private func ended(_ link: GatewayLink) {
+        report.longestConnection = max(report.longestConnection, link.frames)
+        // As between Loveseats.
+        if simulation.fault != nil { return }
+        if let failure = link.failure {
+            add("a session of \(link.client.peer.index) with the gateway failed: \(failure)")
+        }
     }
 
     // MARK: With Couchbase Lite
@@ -168,6 +218,9 @@ extension VersionSimulationRun {
     /// Prints what everybody has.
     func printDocuments() {
         for id in oracle.documents {
+            if let document = mesh.gateway?.document(id) {
+                print("  ", "gateway", id, document.current, document.isDeleted ? "deleted" : "")
+            }
             for peer in peers {
                 guard let tree = peer.tree(id, in: 0), !tree.isLine || !tree.vectors.isEmpty else { continue }
                 for line in tree.description.split(separator: "\n") { print("  ", peer.index, id, line) }

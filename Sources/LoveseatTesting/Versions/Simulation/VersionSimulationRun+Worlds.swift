@@ -12,6 +12,7 @@ extension VersionSimulationRun {
         for connection in open.connections where connection.source === peer || connection.target === peer {
             connection.crash(peer)
         }
+        for link in mesh.gateway?.traffic.links ?? [] where link.client.peer === peer { link.crash() }
         do {
             if simulation.fault == .forgetClock { try peer.forgetClock() }
             try peer.reopen()
@@ -33,9 +34,9 @@ extension VersionSimulationRun {
 
     /// A Loveseat and a peer of Couchbase Lite edit a document at one time. As far as their clocks have seen no later one, the versions have that time.
     func editAtOneTime() {
-        // A Loveseat that has had no session with Couchbase Lite makes no versions.
+        // A Loveseat that has had no session with Couchbase Lite makes no versions. A history with other peers may have none of it.
         let authors = peers.filter { !$0.isHub && $0.store.source != nil }
-        if authors.isEmpty { return }
+        if authors.isEmpty || lites.isEmpty { return }
         let (own, lite) = (dice.pick(authors), dice.pick(lites))
         let id = "doc\(dice.int(0...documentCount - 1))"
         trace("\(own.index) and \(lite.index) edit \(id) at one time")

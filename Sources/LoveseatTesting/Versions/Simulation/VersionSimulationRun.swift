@@ -1,4 +1,3 @@
-private import Foundation
 import LoveseatModel
 import LoveseatReplication
 import LoveseatStorage
@@ -9,20 +8,13 @@ import LoveseatStorage
 final class VersionSimulationRun: @unchecked Sendable {
     private static let stepBudget = 2_000_000
 
-    /// A peer that connects to another one, by their numbers: Loveseats first, then hubs, then peers of Couchbase Lite.
-    struct Edge: Hashable {
-        let source: Int
-        let target: Int
-    }
-
     let simulation: VersionSimulation
     var dice: SeededGenerator
     let clock = VirtualClock()
     let runtime: SimulatedRuntime
-    /// Loveseats, and hubs behind them.
-    private(set) var peers: [SimulatedPeer] = []
-    private(set) var lites: [LitePeer] = []
-    private(set) var edges: [Edge] = []
+    var mesh = VersionMesh()
+    var peers: [SimulatedPeer] { mesh.peers }
+    var lites: [LitePeer] { mesh.lites }
     /// The draws of the seed for the whole history.
     struct Habits {
         /// Whether all peers merge conflicts.
@@ -30,7 +22,7 @@ final class VersionSimulationRun: @unchecked Sendable {
         var purges = false
     }
 
-    private(set) var habits = Habits()
+    var habits = Habits()
     var merges: Bool { habits.merges }
     var purges: Bool { habits.purges }
     /// All that look for what must not be.
@@ -65,7 +57,7 @@ final class VersionSimulationRun: @unchecked Sendable {
 
     var open = Open()
     var isQuiescing = false
-    private let folder: String
+    let folder = SimulationFolder("versions")
 
     init(_ simulation: VersionSimulation) {
         self.simulation = simulation
@@ -73,31 +65,24 @@ final class VersionSimulationRun: @unchecked Sendable {
         mistakes = simulation.fault.map { VersionMistakes($0, seed: simulation.seed) }
         runtime = SimulatedRuntime(clock, seed: simulation.seed ^ 0x7475_726E)
         if simulation.hasBlobs { oracles.blobs = VersionBlobs(seed: simulation.seed) }
-        folder =
-            FileManager.default.temporaryDirectory
-            .appending(
-                path: "loveseat-versions-\(ProcessInfo.processInfo.processIdentifier)-\(UUID().uuidString)"
-            ).path
     }
 
-    // The run may have failed before it created the folder.
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
-
     func run() throws -> VersionSimulation.Report {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        try makePeers()
+        try folder.create()
+        try makeParties()
         makeEdges()
         for peer in peers { peer.onDamage = { [unowned self] in add($0) } }
         schedule()
         runUntilQuiet()
         try quiesce()
+        report.connections += mesh.gateway?.traffic.connections ?? 0
         for peer in peers { try peer.store.close() }
         return report
     }
 
     func trace(_ event: String) {
         if simulation.isVerbose { print(clock.now, event) }
-        for byte in event.utf8 { report.trace = (report.trace ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        report.trace.addEvent(event)
     }
 
     func add(_ problem: String) {
@@ -111,70 +96,6 @@ final class VersionSimulationRun: @unchecked Sendable {
         if excused[id, default: []].insert(cause).inserted { report.causes[cause, default: 0] += 1 }
     }
 
-    // MARK: Setting up
-
-    private func makePeers() throws {
-        let count = dice.int(2...5)
-        let hubs = dice.chance(0.3) ? 1 : 0
-        for index in 0..<count + hubs {
-            peers.append(
-                try SimulatedPeer(
-                    index: index,
-                    collections: [.default],
-                    blobFolder: "\(folder)/\(index)",
-                    seed: dice.next(),
-                    clock: clock,
-                    isHub: index >= count
-                )
-            )
-        }
-        for number in 0..<dice.int(1...3) {
-            let source = SourceID(high: dice.next() | 1, low: dice.next())
-            let release = dice.chance(0.5) ? LiteRelease.release40 : .release41
-            lites.append(LitePeer(index: count + hubs + number, release, clock, source: source))
-        }
-        // Versions that are more than two minutes ahead are refused.
-        if dice.chance(0.7) {
-            for peer in peers { peer.setClock(Int64(dice.int(-55_000...55_000))) }
-            for lite in lites { lite.wall.offset = Int64(dice.int(-55_000...55_000)) }
-        }
-        habits.merges = dice.chance(0.2)
-        habits.purges = dice.chance(0.2)
-        report.peers = peers.count + lites.count
-        trace("\(count) Loveseats, \(hubs) hubs, Couchbase Lite \(lites.map(\.database.release))")
-    }
-
-    private func makeEdges() {
-        let loveseats = peers.filter { !$0.isHub }.count
-        func add(_ source: Int, _ target: Int) {
-            let edge = Edge(source: source, target: target)
-            if !edges.contains(edge) { edges.append(edge) }
-        }
-        func addEitherWay(_ one: Int, _ other: Int) {
-            if dice.chance(0.5) { add(one, other) } else { add(other, one) }
-        }
-        for index in 1..<loveseats { addEitherWay(index, dice.int(0...index - 1)) }
-        for _ in 0..<dice.int(0...loveseats) {
-            let (one, other) = (dice.int(0...loveseats - 1), dice.int(0...loveseats - 1))
-            if one != other { add(one, other) }
-        }
-        for hub in peers where hub.isHub {
-            for source in 0..<loveseats where source == 0 || dice.chance(0.5) { add(source, hub.index) }
-        }
-        for lite in lites {
-            let first = dice.int(0...loveseats - 1)
-            for other in 0..<loveseats where other == first || dice.chance(0.3) {
-                addEitherWay(lite.index, other)
-                if dice.chance(0.2) { addEitherWay(lite.index, other) }
-            }
-        }
-        trace("edges \(edges.map { "\($0.source)>\($0.target)" })")
-    }
-
-    func lite(_ index: Int) -> LitePeer? {
-        index < peers.count ? nil : lites[index - peers.count]
-    }
-
     // MARK: The history
 
     private func schedule() {
@@ -184,8 +105,8 @@ final class VersionSimulationRun: @unchecked Sendable {
         for _ in 0..<dice.int(10...max(10, simulation.edits)) {
             at(20_000) { [unowned self] in edit() }
         }
-        for _ in 0..<edges.count * dice.int(2...6) {
-            at(18_000) { [unowned self] in connect(dice.pick(edges)) }
+        for _ in 0..<mesh.edges.count * dice.int(2...6) {
+            at(18_000) { [unowned self] in connect(dice.pick(mesh.edges)) }
         }
         for _ in 0..<dice.int(0...3) { at(20_000) { [unowned self] in disturb() } }
         if simulation.worlds.contains(.restarts) {
@@ -199,22 +120,35 @@ final class VersionSimulationRun: @unchecked Sendable {
     }
 
     private func disturb() {
-        switch dice.int(0...1) {
+        switch dice.int(mesh.disturbances) {
         case 0:
             let lite = dice.pick(lites)
             trace("\(lite.index) starts again")
             for link in open.links where link.lite === lite { link.cut() }
             lite.database.reopen()
+        case 2: if let gateway = mesh.gateway { disturb(gateway.traffic.twin) }
         default:
             trace("cut all")
             for link in open.links { link.cut() }
             for connection in open.connections { connection.cut() }
+            mesh.gateway?.traffic.cutAll()
         }
+    }
+
+    private func disturb(_ twin: GatewayTwin) {
+        if dice.chance(0.5) {
+            trace("the gateway starts again")
+            return twin.restart()
+        }
+        trace("the gateway is offline")
+        twin.setOnline(false, VersionMesh.Gateway.database)
+        clock.schedule(after: dice.int(1...3_000)) { twin.setOnline(true, VersionMesh.Gateway.database) }
     }
 
     func endAll() {
         for link in open.links { link.cut() }
         for connection in open.connections { connection.abandon() }
+        mesh.gateway?.traffic.cutAll()
     }
 
     func runUntilQuiet() {
