@@ -1,8 +1,8 @@
 /// A whole history of Loveseats and peers of Couchbase Lite 4 on a virtual clock, made from one number.
 ///
 /// Users edit, delete and make anew; Loveseats sync with each other by trees, and with peers of Couchbase Lite 4 by versions, in both roles; links
-/// are cut at any frame, and clocks are wrong. With a ``mixture`` there are more kinds of peers and links. In the end everybody syncs until nothing moves, and all must hold the same. The same seed gives
-/// the same history.
+/// are cut at any frame, and clocks are wrong. With a ``mixture`` there are more kinds of peers and links. In the end everybody syncs until
+/// nothing moves, and all must hold the same. The same seed gives the same history.
 public struct VersionSimulation: Sendable {
     /// The number that the history is made from.
     public let seed: UInt64
