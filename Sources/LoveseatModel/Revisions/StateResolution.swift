@@ -84,7 +84,7 @@ package struct StateResolution {
     /// Makes the current revision newer than a state that has lost to it here, for a peer that compares vectors only: its vector grows, or if the state
     /// includes the current one in turn, a copy of that on top of itself gets a new version. Does not prune.
     ///
-    /// A copy is no edit. An edit of its original replaces both.
+    /// A copy is not an edit: an edit of its original replaces both.
     mutating func outdo(_ loser: VersionVector, in tree: inout RevisionTree) throws {
         // Without content, and above the highest generation, there can be no copy. A vector with a wrong time is never sent.
         guard let current = tree.current, current.body != nil, current.id.generation < .max,
