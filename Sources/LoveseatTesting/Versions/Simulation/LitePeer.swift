@@ -38,3 +38,22 @@ final class LitePeer: @unchecked Sendable {
         return database.documents().filter { $0.value.sequence > lastSeen }.keys.sorted()
     }
 }
+
+extension LitePeer {
+    /// Why this peer keeps a state without telling anybody, so that no other peer can do anything about it before the next edit; nil if it should not.
+    ///
+    /// `tree`: the document as all Loveseats have it.
+    func ownFault(_ id: String, _ tree: RevisionTree?) -> String? {
+        guard let document = database.documents()[id] else { return nil }
+        if document.isConflicted, refusals[id]?.contains("pull LiteCore/8") == true {
+            return "Couchbase Lite cannot resolve a conflict that it has pulled from two peers (correction 7)"
+        }
+        guard database.release == .release41, let theirs = document.current.vector.current,
+            let tree, let own = tree.current
+        else { return nil }
+        let vector = tree.versions.announcedState(of: own.id).vector
+        guard let version = vector.current, vector.covers(theirs), document.current.vector.covers(version)
+        else { return nil }
+        return "Couchbase Lite 4.1 answers that it has a state which includes its own (correction 7)"
+    }
+}

@@ -138,27 +138,13 @@ extension VersionSimulationRun {
         }
     }
 
-    /// Why Couchbase Lite keeps a state without telling anybody, so that no peer can do anything about it before the next edit; nil if it should not.
-    private func ownFault(of lite: LitePeer, _ document: LiteDocument, _ id: String) -> String? {
-        if document.isConflicted, lite.refusals[id]?.contains("pull LiteCore/8") == true {
-            return "Couchbase Lite cannot resolve a conflict that it has pulled from two peers (correction 7)"
-        }
-        guard lite.database.release == .release41, let theirs = document.current.vector.current,
-            let tree = peers[0].tree(id, in: 0), let own = tree.current
-        else { return nil }
-        let vector = tree.versions.announcedState(of: own.id).vector
-        guard let version = vector.current, vector.covers(theirs), document.current.vector.covers(version)
-        else { return nil }
-        return "Couchbase Lite 4.1 answers that it has a state which includes its own (correction 7)"
-    }
-
     private func compare(_ lite: LitePeer, _ id: String, _ left: JSONValue?) {
         let document = lite.database.documents()[id]
         let current = document.flatMap { $0.current.isDeleted ? nil : $0.current }
         let content = current.map { JSONValue.object($0.body ?? [:]) }
         let isConflicted = document?.isConflicted == true
         if content == left, !isConflicted { return }
-        if let document, let cause = ownFault(of: lite, document, id) { return excuse(id, cause) }
+        if let cause = lite.ownFault(id, peers[0].tree(id, in: 0)) { return excuse(id, cause) }
         let refusals = lite.refusals[id].map { " \($0.sorted())" } ?? ""
         add(
             "\(id): Couchbase Lite \(lite.index) (\(lite.database.release)) \(content == left ? "has a conflict" : "differs")\(refusals)"
