@@ -207,11 +207,11 @@ extension Message {
     /// The properties as a dictionary, without those that name our database or our place in it.
     var comparable: [String: String] {
         var result = Dictionary(properties.pairs.map { ($0.name, $0.value) }) { $1 }
-        for name in ["client", "sequence", "loveseat"] { result[name] = result[name].map { _ in "…" } }
+        for name in ["client", "sequence", "loveseat", "uuid"] {
+            result[name] = result[name].map { _ in "…" }
+        }
         result["loveseat"] = nil
         result["loveseat_active_only"] = nil
-        // A real one with versions names its database by the source of its versions. Nobody needs it.
-        result["uuid"] = nil
         // Real ones ask every peer to leave out tombstones, and lose deletions by it (replication.md §6).
         result["activeOnly"] = nil
         // They ask for lists of 200, of which one at a time fits what they ask for.
