@@ -177,9 +177,12 @@ struct VersionedListTests {
         )
         let many = try [Texts.c4, Texts.b3, Texts.a1].map { try RevisionName($0) }
         let trees = ["5-aa", "4-aa", "3-aa"].compactMap { RevisionID($0) }.map { RevisionName.revision($0) }
+        var sequence = 4
         func answer(_ names: [RevisionName]) throws -> String {
             talk.replica.verdict = .wanted(ancestors: names)
-            return try talk.ask("changes", #"[[5,"x","\#(Texts.d6)"]]"#)
+            // A document that was asked for is not asked for once more.
+            sequence += 1
+            return try talk.ask("changes", #"[[\#(sequence),"x\#(sequence)","\#(Texts.d6)"]]"#)
         }
         #expect(try answer(many) == #"[["\#(Texts.c4)"]]"#)
         #expect(try answer(many + trees) == #"[["\#(Texts.c4)","5-aa"]]"#)
