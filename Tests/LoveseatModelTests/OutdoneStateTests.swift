@@ -72,7 +72,10 @@ import Testing
         `a state that had lost is accepted from a peer that decided for it after it had seen the current one`()
         throws
     {
-        var tree = try line()
+        var tree = RevisionTree()
+        try tree.insert("1-aa", over: nil, "T1@a", body: body(0))
+        try tree.insert("1-bb", over: nil, "T3@b; T1@a", body: body(1))
+        #expect(tree.current?.id == rev("1-bb"))
         let state = try States.state("T1@a; T3@b")
         let name = try States.name("T3@b")
         #expect(tree.versions.relation(ofProposed: state, on: nil) == .older)
@@ -84,7 +87,31 @@ import Testing
         #expect(tree.current?.body == body(0))
         // Everybody who has the state that it replaces takes it for newer.
         #expect(try tree.currentVector == vector("T6@d; T3@b, T1@a"))
-        // A state that does not include the current one was made before that.
-        #expect(try line().versions.relation(ofProposed: States.state("T1@a"), on: name) == .older)
+    }
+
+    @Test func `a peer that decides for a state of which the current one was made undoes nothing`() throws {
+        let tree = try line()
+        let name = try States.name("T3@b")
+        for short in ["T1@a", "T1@a; T3@b"] {
+            let state = try States.state(short)
+            #expect(tree.versions.relation(ofProposed: state, on: name) == .older)
+            #expect(tree.versions.insists(state, on: name))
+            #expect(!tree.versions.insists(state, on: nil))
+        }
+    }
+
+    @Test(arguments: [("T3@b; T1@a", "T1@a; T3@b"), ("2bb00000000@enc; T1@a", "T1@a; 2bb00000000@enc")])
+    func `an edit of the original includes the version of the copy`(_ current: String, _ lost: String) throws
+    {
+        var tree = RevisionTree()
+        try tree.insert("1-aa", over: nil, "T1@a", body: body(0))
+        try tree.insert("2-bb", over: "1-aa", current, body: body(1))
+        try announce(lost, in: &tree)
+        let copied = try #require(tree.currentVector)
+        #expect(try copied.current == version("T6@d"))
+        tree.insertLocal(rev("3-cc"), parent: rev("2-bb"), flags: [], body: body(2))
+        let state = tree.versions.state(of: rev("3-cc"))
+        #expect(state.vector.current == rev("3-cc").encodedVersion)
+        #expect(state.vector.relation(to: copied) == .newer)
     }
 }

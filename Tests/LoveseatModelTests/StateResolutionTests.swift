@@ -226,6 +226,26 @@ import Testing
             #expect(try tree.currentVector == vector(one))
         }
     }
+
+    /// One of them made it without a version. A peer names it by its ID, or by the version that stands for that.
+    @Test(arguments: [("1aa00000000@enc", ""), ("", "1-aa")])
+    func `an edit of a revision that two people made includes both of its names`(
+        _ short: String,
+        _ revisions: String
+    ) throws {
+        var tree = RevisionTree()
+        try tree.insert("1-aa", over: nil, "T3@b", body: body(1))
+        try tree.insert("2-bb", over: "1-aa", "T4@b", body: body(2))
+        var resolution = try States.resolution()
+        try StateAnnouncement(try States.state(short, revisions), remote: 1).record(
+            in: &tree,
+            by: &resolution
+        )
+        #expect(try tree.versions.state(of: rev("2-bb")).vector == vector("T4@b; 1aa00000000@enc"))
+        #expect(
+            tree.versions.state(of: rev("2-bb")).relation(to: try States.state(short, revisions)) == .newer
+        )
+    }
 }
 
 /// The vector with the greater current version.

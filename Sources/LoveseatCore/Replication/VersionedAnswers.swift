@@ -67,6 +67,7 @@ struct VersionedAnswers {
             let (proposal, verdict) = entry
             guard verdict == .alreadyHere, let record, let vector = proposal.vector else { return nil }
             let tree = try record.tree()
+            if tree.versions.insists(proposal.state, on: proposal.serverRevision) { return nil }
             if tree.versions.losesTo(proposal.state) { return proposal }
             let known = tree.versions.node(named: proposal.revision).flatMap { tree.vectors[$0] }
             return known.map { $0.united(with: vector) == $0 } ?? true ? nil : proposal

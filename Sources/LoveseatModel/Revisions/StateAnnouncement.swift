@@ -48,9 +48,12 @@ package struct StateAnnouncement: Sendable {
         in tree: inout RevisionTree,
         by resolution: inout StateResolution
     ) throws {
-        // A vector of nothing but the version that stands for the revision says nothing.
-        if state.vector.hasValidTimes, state.vector.versions != known.encodedVersion.map({ [$0] }) {
-            tree.addVector(state.vector, of: known)
+        let encoded = known.encodedVersion.map { VersionVector($0) } ?? VersionVector()
+        let told = state.vector.isEmpty && name == .revision(known) ? encoded : state.vector
+        // To a revision without a vector, the version that stands for it says nothing. One that has a vector was made by two people, of whom one gave
+        // it no version.
+        if told.hasValidTimes, told != encoded || tree.vectors[known] != nil {
+            tree.addVector(told, of: known)
         }
         if let remote, !isOutdated { tree.remotes[remote] = known }
         guard let current = tree.current, current.id != known, !tree.versions.includes(name, in: current.id)

@@ -47,13 +47,15 @@ package struct TreeVersions {
             : line.indices.compactMap { place in
                 vector(line[place]).map { (place: place, vector: $0) }
             }
-        guard let first = vectors.first, let last = vectors.last, let id = line.first
-        else { return StateHistory(VersionVector(), revisions: line) }
+        let copies = vectorsOfCopies(below: line)
+        guard let id = line.first, let first = vectors.first?.vector ?? copies.first else {
+            return StateHistory(VersionVector(), revisions: line)
+        }
         // An ancestor's vector may have grown since the edit was made, and so may the same state under another ID.
-        let same = tree.vectors.values.filter { $0.current == first.vector.current }
-        let known = (vectors.dropFirst().map(\.vector) + same).reduce(first.vector) { $0.including($1) }
-        let older = Array(line[(last.place + 1)...])
-        if first.place == 0 { return StateHistory(known, revisions: older) }
+        let same = tree.vectors.values.filter { $0.current == first.current }
+        let known = (vectors.dropFirst().map(\.vector) + same + copies).reduce(first) { $0.including($1) }
+        let older = Array(line[((vectors.last?.place ?? 0) + 1)...])
+        if vectors.first?.place == 0 { return StateHistory(known, revisions: older) }
         guard let version = id.encodedVersion,
             let edited = try? known.edited(by: version.source, at: version.time)
         else {
@@ -61,6 +63,17 @@ package struct TreeVersions {
             return StateHistory(VersionVector(), revisions: line)
         }
         return StateHistory(edited, revisions: older)
+    }
+
+    /// The vectors of copies of a line's ancestors. A copy is the same state as its original, which the first revision of the line replaces.
+    private func vectorsOfCopies(below line: [RevisionID]) -> [VersionVector] {
+        // Most trees have no copies.
+        if tree.copies.isEmpty || tree.vectors.isEmpty { return [] }
+        let copies = tree.copies.keys.filter { tree.vectors[$0] != nil }
+        if copies.isEmpty { return [] }
+        let ancestors = Set(line.dropFirst())
+        return copies.filter { !line.contains($0) && ancestors.contains(tree.original($0)) }.sorted()
+            .compactMap { tree.vectors[$0] }
     }
 
     /// The state of a revision under a name that peers with versions can compare: a version, where one stands for the revision ID.
@@ -142,10 +155,35 @@ package struct TreeVersions {
 
     /// Whether a peer that knows the current revision has decided for a state that had lost here: both include each other, and the peer has seen both.
     func reverses(_ state: StateHistory, on parent: RevisionName?, isWhole: Bool = true) -> Bool {
+        guard let (known, current) = decision(for: state, on: parent), !replaces(current.id, known) else {
+            return false
+        }
+        return !isWhole || covers(StateHistory(state.vector, revisions: []), current)
+    }
+
+    /// Whether a peer that knows the current revision has decided for a state of which that was made. Couchbase Lite does, if the lists of revisions behind
+    /// the two differ (version-vectors.md, correction 10). It would undo an edit, and counts for nothing: a newer version would have the same end.
+    package func insists(_ state: StateHistory, on parent: RevisionName?) -> Bool {
+        decision(for: state, on: parent).map { replaces($0.current.id, $0.known) } ?? false
+    }
+
+    /// The state for which a peer has decided that knows the current revision, and that one; nil if it does not know it, or has the same.
+    private func decision(for state: StateHistory, on parent: RevisionName?) -> (
+        known: RevisionID, current: RevisionTree.Node
+    )? {
         guard let parent, let name = state.name, let current = tree.current, let known = node(named: name),
             let decided = node(named: parent), isSame(decided, current), !isSame(known, current)
-        else { return false }
-        return !isWhole || covers(StateHistory(state.vector, revisions: []), current)
+        else { return nil }
+        return (known, current)
+    }
+
+    /// Whether a revision was made of another one, in this tree or under another ID of the same version.
+    private func replaces(_ id: RevisionID, _ other: RevisionID) -> Bool {
+        let (version, original) = (version(of: id), tree.original(other))
+        let twins = tree.vectors.filter { $0.value.current == version }.map(\.key)
+        return (twins + [id]).contains { twin in
+            tree.line(twin).dropFirst().contains { tree.original($0) == original }
+        }
     }
 
     /// The relation of a state with its whole history to what is known here.
