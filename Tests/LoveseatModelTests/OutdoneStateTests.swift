@@ -114,4 +114,20 @@ import Testing
         #expect(state.vector.current == rev("3-cc").encodedVersion)
         #expect(state.vector.relation(to: copied) == .newer)
     }
+
+    @Test func `a revision that a peer refuses gets one new version of each database`() throws {
+        var tree = try line()
+        var (one, other) = (try States.resolution(), States.resolution(VersionAuthor(source("c")), wall: 1))
+        try one.renew(in: &tree)
+        #expect(try tree.currentVector == vector("T6@d; T3@b, T1@a"))
+        try other.renew(in: &tree)
+        let renewed = tree
+        for _ in 0..<3 {
+            try one.renew(in: &tree)
+            try other.renew(in: &tree)
+        }
+        #expect(tree.nodes == renewed.nodes)
+        #expect(tree.current.map { tree.original($0.id) } == rev("2-bb"))
+        #expect(tree.problems.isEmpty)
+    }
 }

@@ -148,13 +148,24 @@ struct ChecklistValueTests {
             )
         }
         let (one, other) = (try side(revision, version), try side(otherRevision, otherVersion))
+        var comparesVersions = true
         func winner(_ local: ConflictCase.Side, _ remote: ConflictCase.Side) -> Resolution {
             DefaultConflictResolver.resolve(
-                ConflictCase(documentID: "d", local: local, remote: remote, base: nil)
+                ConflictCase(
+                    documentID: "d",
+                    local: local,
+                    remote: remote,
+                    base: nil,
+                    comparesVersions: comparesVersions
+                )
             )
         }
         #expect(winner(one, other) == (isFirst ? .local : .remote))
         #expect(winner(other, one) == (isFirst ? .remote : .local))
+        // Peers with trees compare revision IDs.
+        comparesVersions = false
+        let isGreater = one.revision > other.revision
+        #expect(winner(one, other) == (isGreater ? .local : .remote))
     }
 
     private static func cookie(_ header: String, parent: Bool = false) -> Cookie? {

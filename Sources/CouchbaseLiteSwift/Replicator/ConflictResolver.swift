@@ -12,6 +12,8 @@ public struct Conflict {
     public var localDocument: Document?
     /// The version of the peer; nil if it was deleted there.
     public var remoteDocument: Document?
+    /// Whether versions decide by the default rule, as in a conflict with a peer that has them.
+    var comparesVersions = true
 }
 
 /// Decides between two versions of a document.
@@ -43,7 +45,8 @@ struct DefaultResolver: ConflictResolverProtocol {
         // A deletion wins.
         guard let local = conflict.localDocument, let remote = conflict.remoteDocument else { return nil }
         guard let mine = local.revision, let theirs = remote.revision else { return remote }
-        return StateRank(local.version, mine) > StateRank(remote.version, theirs) ? local : remote
+        let (one, other) = conflict.comparesVersions ? (local.version, remote.version) : (nil, nil)
+        return StateRank(one, mine) > StateRank(other, theirs) ? local : remote
     }
 }
 
@@ -72,9 +75,9 @@ struct EngineResolver: LoveseatCore.ConflictResolverProtocol {
         // Both sides deleted it, so that there is nothing to decide.
         if local == nil, remote == nil { return nil }
         let id = conflict.documentID
-        let answer = resolver.value.resolve(
-            conflict: Conflict(documentID: id, localDocument: local, remoteDocument: remote)
-        )
+        var shown = Conflict(documentID: id, localDocument: local, remoteDocument: remote)
+        shown.comparesVersions = conflict.comparesVersions
+        let answer = resolver.value.resolve(conflict: shown)
         guard let answer else { return nil }
         if answer === local { return conflict.localDocument }
         if answer === remote { return conflict.remoteDocument }

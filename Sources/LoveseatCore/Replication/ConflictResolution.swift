@@ -42,8 +42,7 @@ package struct ConflictResolution: Sendable {
             sha1: Hashing.sha1
         )
         func side(_ id: RevisionID, isDeleted: Bool, _ body: JSONText) -> ConflictCase.Side {
-            // Peers with trees decide by revision IDs, although revisions may have versions.
-            let version = peer == .versions ? tree.versions.state(of: id).vector.current : nil
+            let version = tree.versions.state(of: id).vector.current
             return .init(revision: id, version: version, isDeleted: isDeleted, body: body)
         }
         return ConflictCase(
@@ -53,7 +52,8 @@ package struct ConflictResolution: Sendable {
             remote: side(remote.id, isDeleted: remote.isDeleted, body),
             base: base.flatMap { node in
                 node.body.map { side(node.id, isDeleted: node.isDeleted, $0) }
-            }
+            },
+            comparesVersions: peer == .versions
         )
     }
 

@@ -74,6 +74,7 @@ struct Reconciler {
                 if let decision, decision != .offer(over: change.remoteAncestor) { return decision }
             }
             if name != change.remoteAncestor { return .offer(over: name) }
+            if name != nil, try renew(record) { return .isObsolete }
             // A proposal without a parent is answered with the whole state that the peer has.
             return name == nil ? .waits(isMarked: false) : .offer(over: nil)
         }
@@ -96,6 +97,12 @@ struct Reconciler {
         case .older: return .offer(over: theirs.name)
         case .newer, .conflict: return nil
         }
+    }
+
+    /// Gives a revision that the peer refuses over its own state a new version; false if it has one already.
+    private func renew(_ record: DocumentRecord) throws -> Bool {
+        try transaction.versionTable.renew(record.id, in: collection)
+        return try transaction.record(record.id, in: collection)?.revision != record.revision
     }
 
     private func note(_ theirs: StateHistory, of id: String) throws {

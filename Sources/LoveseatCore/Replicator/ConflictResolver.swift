@@ -11,6 +11,8 @@ public struct Conflict: Sendable {
     public let remoteDocument: Document?
     /// The last version that both have in common; nil if there is none, or if its content is no longer kept.
     public let baseDocument: Document?
+    /// Whether versions decide by the default rule, as in a conflict with a peer that has them.
+    package let comparesVersions: Bool
 
     /// Creates a conflict, to test a resolver without a replication.
     ///
@@ -27,9 +29,18 @@ public struct Conflict: Sendable {
         remoteDocument: Document?,
         baseDocument: Document? = nil
     ) {
-        self.documentID = documentID
-        self.localDocument = localDocument
-        self.remoteDocument = remoteDocument
+        self.init(documentID, localDocument, remoteDocument, baseDocument, comparesVersions: true)
+    }
+
+    private init(
+        _ documentID: String,
+        _ localDocument: Document?,
+        _ remoteDocument: Document?,
+        _ baseDocument: Document?,
+        comparesVersions: Bool
+    ) {
+        (self.documentID, self.comparesVersions) = (documentID, comparesVersions)
+        (self.localDocument, self.remoteDocument) = (localDocument, remoteDocument)
         self.baseDocument = baseDocument
     }
 
@@ -45,10 +56,11 @@ public struct Conflict: Sendable {
             )
         }
         self.init(
-            documentID: conflict.documentID,
-            localDocument: document(conflict.local),
-            remoteDocument: document(conflict.remote),
-            baseDocument: document(conflict.base)
+            conflict.documentID,
+            document(conflict.local),
+            document(conflict.remote),
+            document(conflict.base),
+            comparesVersions: conflict.comparesVersions
         )
     }
 }
@@ -73,11 +85,11 @@ public protocol ConflictResolverProtocol: Sendable {
 
 /// The resolvers that come with Loveseat.
 public enum ConflictResolver {
-    /// The default resolver: a deletion wins, then the version with the greater ``Document/timestamp``, then the greater revision ID. The result
-    /// is the same on every peer.
+    /// The default resolver: a deletion wins, then the version that was edited more often, then the greater revision ID. The result is the same on
+    /// every peer.
     ///
-    /// A timestamp counts the edits. In a conflict with a peer of Couchbase Lite 4 it is a time, and a document without one, which was not edited
-    /// since the upgrade, loses; see <doc:CouchbaseLite4>.
+    /// In a conflict with a peer of Couchbase Lite 4 the version with the later ``Document/timestamp`` wins, and one that was not edited since the
+    /// upgrade loses; see <doc:CouchbaseLite4>.
     public static var `default`: any ConflictResolverProtocol { DefaultResolver() }
 
     /// Returns a resolver that calls a closure; see ``ConflictResolverProtocol/resolve(conflict:)``.
@@ -107,7 +119,8 @@ struct DefaultResolver: ConflictResolverProtocol {
         guard let mine = local.revisionID, let theirs = remote.revisionID else {
             return local.revisionID == nil ? remote : local
         }
-        return StateRank(local.version, mine) > StateRank(remote.version, theirs) ? local : remote
+        let (one, other) = conflict.comparesVersions ? (local.version, remote.version) : (nil, nil)
+        return StateRank(one, mine) > StateRank(other, theirs) ? local : remote
     }
 }
 

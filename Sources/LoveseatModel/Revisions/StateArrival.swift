@@ -232,7 +232,6 @@ package struct StateArrival: Sendable {
             let isRemote = StateResolution.isGreater(id, than: current.id, in: tree)
             try resolution.decide(between: current.id, and: id, isRemote ? .remote : .local, in: &tree)
             if isRemote { closeCovered(besides: id, in: &tree) }
-            try resolution.outdoKnown(in: &tree)
             return .inserted
         }
         if refusesConflicts { throw RevisionTree.InsertRefusal.conflict }

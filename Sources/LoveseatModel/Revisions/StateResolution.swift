@@ -94,9 +94,32 @@ package struct StateResolution {
         if let name = own.current, !loser.covers(name) {
             return tree.addVector(try own.winning(over: loser), of: current.id)
         }
+        try copy(current, own.united(with: loser), in: &tree)
+    }
+
+    /// Puts a copy of the current revision on top of itself, with a new version.
+    ///
+    /// A peer that refuses the current revision over the very state that it has, in every form, has decided for that state before, and does not tell. So
+    /// each database does this once for a revision: what the peer refuses after that, it refuses for another reason. Does not prune.
+    package mutating func renew(in tree: inout RevisionTree) throws {
+        // Without content, and above the highest generation, there can be no copy.
+        guard let current = tree.current, current.body != nil, current.id.generation < .max else { return }
+        let original = tree.original(current.id)
+        let isRenewed = tree.copies.keys.contains { id in
+            tree.original(id) == original && tree.vectors[id]?.current?.source == author.source
+        }
+        if isRenewed || !tree.pending.isEmpty { return }
+        try copy(current, tree.versions.announcedState(of: current.id).vector, in: &tree)
+    }
+
+    private mutating func copy(
+        _ current: RevisionTree.Node,
+        _ base: VersionVector,
+        in tree: inout RevisionTree
+    ) throws {
         let name = CopyName(original: tree.original(current.id), origin: tree.origin(of: current.id))
         let id = name.id(over: current.id, of: documentID, sha1: sha1)
-        let vector = try author.edit(own.united(with: loser), wall: wall)
+        let vector = try author.edit(base, wall: wall)
         let flags = current.flags.intersection([.deleted, .hasBlobs])
         tree.nodes[id] = RevisionTree.Node(id: id, parent: current.id, flags: flags, body: current.body)
         tree.addCopies([id])

@@ -4,8 +4,7 @@ package import LoveseatModel
 package struct ConflictCase: Hashable, Sendable {
     package struct Side: Hashable, Sendable {
         package let revision: RevisionID
-        /// The version that names the revision, in a conflict with a peer that has versions; nil if it has none, and in other conflicts, where
-        /// versions do not decide.
+        /// The version that names the revision; nil if it has none.
         package let version: Version?
         package let isDeleted: Bool
         package let body: JSONText
@@ -25,10 +24,20 @@ package struct ConflictCase: Hashable, Sendable {
     package let remote: Side
     /// The common ancestor, where its body is still here.
     package let base: Side?
+    /// Whether versions decide, as between peers that have them. Peers with trees decide by revision IDs, although revisions may have versions.
+    package let comparesVersions: Bool
 
-    package init(documentID: String, rounds: Int = 0, local: Side, remote: Side, base: Side?) {
+    package init(
+        documentID: String,
+        rounds: Int = 0,
+        local: Side,
+        remote: Side,
+        base: Side?,
+        comparesVersions: Bool = false
+    ) {
         self.documentID = documentID
         self.rounds = rounds
+        self.comparesVersions = comparesVersions
         self.local = local
         self.remote = remote
         self.base = base
@@ -74,10 +83,12 @@ package enum Resolution: Hashable, Sendable {
 package enum DefaultConflictResolver {
     package static func resolve(_ conflict: ConflictCase) -> Resolution {
         if conflict.local.isDeleted || conflict.remote.isDeleted { return .deleted }
-        return conflict.local.rank > conflict.remote.rank ? .local : .remote
+        return conflict.rank(of: conflict.local) > conflict.rank(of: conflict.remote) ? .local : .remote
     }
 }
 
-extension ConflictCase.Side {
-    fileprivate var rank: StateRank { StateRank(version, revision) }
+extension ConflictCase {
+    fileprivate func rank(of side: Side) -> StateRank {
+        StateRank(comparesVersions ? side.version : nil, side.revision)
+    }
 }

@@ -71,6 +71,17 @@ extension VersionTable {
         try transaction.documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
     }
 
+    /// Gives the current revision of a document a new version (``StateResolution/renew(in:)``).
+    package func renew(_ id: String, in collection: CollectionHandle) throws {
+        // The document may have been purged meanwhile.
+        guard let record = try transaction.record(id, in: collection) else { return }
+        var tree = try record.tree()
+        let before = tree
+        try withResolution(of: id) { try $0.renew(in: &tree) }
+        transaction.treePolicy.prune(&tree)
+        try transaction.documentTable.replace(before, with: &tree, over: record, id: id, in: collection)
+    }
+
     /// Makes the current revision newer than the states that have lost to it here and include it in turn, for peers with versions.
     func outdoKnown(in tree: inout RevisionTree, of id: String) throws {
         // Only a database that makes versions has met such a peer.
