@@ -30,7 +30,7 @@ import Testing
 
     @Test func `a planted fault needs no other world than its own`() {
         var simulation = VersionSimulation(seed: 1)
-        simulation.plant(.leaveTailOut)
+        simulation.plant(.forgetLoser)
         #expect(simulation.worlds == [])
         simulation.plant(.forgetClock)
         #expect(simulation.worlds == [.restarts])

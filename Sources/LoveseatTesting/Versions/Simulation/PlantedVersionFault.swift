@@ -1,5 +1,8 @@
 /// A mistake that a peer with version vectors could make. A ``VersionSimulation`` must notice every one of them; otherwise its findings about the
 /// others are worth nothing.
+///
+/// That revisions behind a vector are left out does not show in these histories, in which no peer has documents from before its upgrade. The
+/// recorded stories have them.
 public enum PlantedVersionFault: String, CaseIterable, Sendable {
     /// A state that the current one includes counts as newer, and its content comes back.
     case ignoreCover
@@ -9,8 +12,6 @@ public enum PlantedVersionFault: String, CaseIterable, Sendable {
     case forgetClock
     /// The vector of an edit keeps the author's previous version.
     case keepOwnEntry
-    /// The revisions behind a vector are not sent.
-    case leaveTailOut
     /// Of two versions with equal times, each side keeps its own.
     case keepOwnOfEqualTimes
     /// A state that arrives in a conflict gets the content of the one that is here.

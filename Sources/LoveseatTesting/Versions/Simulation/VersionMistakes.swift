@@ -36,7 +36,6 @@ final class VersionMistakes {
         // A document without a version has no vector.
         guard let state, let version = state.vector.current else { return state }
         switch fault {
-        case .leaveTailOut: return StateHistory(state.vector)
         case .leavePreviousOut: return StateHistory(VersionVector(version), revisions: state.revisions)
         case .forgetLoser:
             return StateHistory(
