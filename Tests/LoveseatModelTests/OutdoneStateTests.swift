@@ -117,7 +117,7 @@ import Testing
 
     @Test func `a revision that a peer refuses gets one new version of each database`() throws {
         var tree = try line()
-        var (one, other) = (try States.resolution(), States.resolution(VersionAuthor(source("c")), wall: 1))
+        var (one, other) = try (States.resolution(), States.resolution(VersionAuthor(source("c")), wall: 1))
         try one.renew(in: &tree)
         #expect(try tree.currentVector == vector("T6@d; T3@b, T1@a"))
         try other.renew(in: &tree)
