@@ -130,4 +130,18 @@ import Testing
         #expect(tree.current.map { tree.original($0.id) } == rev("2-bb"))
         #expect(tree.problems.isEmpty)
     }
+
+    @Test func `a revision that came without its version is recognised by its name`() throws {
+        var tree = RevisionTree()
+        let made = try States.id("T1@a")
+        tree.insertLocal(made, parent: nil, flags: [], body: body(0))
+        tree.insertLocal(rev("2-bb"), parent: made, flags: [], body: body(1))
+        // Its author did not see that the edit was made of it, and keeps it.
+        let outcome = try tree.take("T1@a; 2bb00000000@enc", "", 0) {
+            ($0.parent, $0.refusesConflicts) = (.revision(rev("2-bb")), true)
+        }
+        #expect(outcome == .alreadyPresent)
+        #expect(tree.current?.body == body(1))
+        #expect(try tree.currentVector?.relation(to: vector("T1@a; 2bb00000000@enc")) == .newer)
+    }
 }

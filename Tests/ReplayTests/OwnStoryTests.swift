@@ -29,7 +29,7 @@ struct OwnStoryTests {
         "legacy-newer-there-resolver": ["p": .isNewer],
         "legacy-pulled-then-changed": ["a": .goesOn, "p": .goesOn],
         "legacy-synced-then-conflict-merge": ["a": .goesOn, "p": .goesOn],
-        "opposite-local-local": ["a": .agrees],
+        "opposite-local-local": ["a": .agrees, "b": .agrees],
         "opposite-merge-same": ["a": .agrees, "b": .agrees],
         "purge-and-new": ["a": .goesOn, "p": .goesOn],
         "recreate-behind-pull": ["a": .staysAlive],

@@ -69,6 +69,7 @@ package struct StateArrival: Sendable {
         to tree: inout RevisionTree,
         _ resolution: inout StateResolution
     ) throws -> RevisionArrival.Outcome {
+        if let (id, version) = recognized(in: tree) { tree.addVector(VersionVector(version), of: id) }
         if let arrival = completed(in: tree) { return try arrival.add(to: &tree, &resolution) }
         guard let name = state.name, state.vector.hasValidTimes else {
             throw RevisionTree.InsertRefusal.badHistory
@@ -103,6 +104,9 @@ package struct StateArrival: Sendable {
         guard let current, !isNewer else {
             closeCovered(besides: id, in: &tree)
             if let current { close(current.id, besides: id, in: &tree) }
+            if isReversal, let current {
+                try resolution.outdo(tree.versions.announcedState(of: current.id).vector, in: &tree)
+            }
             try resolution.outdoKnown(in: &tree)
             return .inserted
         }
@@ -166,6 +170,17 @@ package struct StateArrival: Sendable {
         knowledge.vectors = [id: state.vector]
         try tree.merge(knowledge, by: policy)
         return id
+    }
+
+    /// The revision that has the name of the state's version in trees, but no vector, because it came from a peer that tells no vectors.
+    private func recognized(in tree: RevisionTree) -> (RevisionID, Version)? {
+        guard let version = state.vector.current, version.source != .revisionTree,
+            tree.versions.node(named: .version(version)) == nil
+        else { return nil }
+        let node = tree.nodes.values.first {
+            tree.vectors[$0.id] == nil && $0.id == versionID(over: $0.parent)
+        }
+        return node.map { ($0.id, version) }
     }
 
     private func versionID(over parent: RevisionID?) -> RevisionID? {

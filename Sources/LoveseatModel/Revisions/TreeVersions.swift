@@ -179,10 +179,13 @@ package struct TreeVersions {
 
     /// Whether a revision was made of another one, in this tree or under another ID of the same version.
     private func replaces(_ id: RevisionID, _ other: RevisionID) -> Bool {
-        let (version, original) = (version(of: id), tree.original(other))
+        let (version, otherVersion, original) = (version(of: id), version(of: other), tree.original(other))
         let twins = tree.vectors.filter { $0.value.current == version }.map(\.key)
         return (twins + [id]).contains { twin in
-            tree.line(twin).dropFirst().contains { tree.original($0) == original }
+            tree.line(twin).dropFirst().contains { ancestor in
+                tree.original(ancestor) == original
+                    || otherVersion.map { $0 == self.version(of: ancestor) } ?? false
+            }
         }
     }
 
