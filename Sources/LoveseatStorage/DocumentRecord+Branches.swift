@@ -15,9 +15,9 @@ package struct DocumentBranch: Sendable {
 /// first one is that which CouchDB's rule chooses.
 ///
 /// Leaves that were given up, and leaves that lost against another one of the same document by the rule between Loveseats, are shown with a
-/// tombstone on top, so that CouchDB's rule chooses the same revision. A live leaf of another document is not shown as long as it has only
-/// lost. Every leaf can be served: a deletion of which only the ID is here has no content, and a live leaf whose
-/// content is not here is left out.
+/// tombstone on top, so that CouchDB's rule chooses the same revision. A copy of the current revision is shown as it is. A live leaf of another
+/// document is not shown as long as it has only lost. Every leaf can be served: a deletion of which only the ID is here has no content, and a
+/// live leaf whose content is not here is left out.
 package struct DocumentBranches: Sendable {
     private let tree: RevisionTree?
     private let record: DocumentRecord
@@ -58,6 +58,7 @@ package struct DocumentBranches: Sendable {
         var incomplete: Set<RevisionID> = []
         if !tree.isLine {
             let (closed, undecided) = (tree.closed, tree.rule.undecidedLeaves)
+            let current = tree.original(record.revision)
             incomplete = tree.rule.lines(ofUndecided: undecided)
             for leaf in tree.leaves
             where leaf.id != record.revision && !leaf.flags.contains(.pending) && !undecided.contains(leaf.id)
@@ -67,7 +68,9 @@ package struct DocumentBranches: Sendable {
                     continue
                 }
                 let line = tree.line(leaf.id)
-                let isShown = tree.keepsBranches && !closed.contains(tree.original(leaf.id))
+                let original = tree.original(leaf.id)
+                // A tombstone over a copy, or over its original, replaces both: the document would be deleted.
+                let isShown = original == current || tree.keepsBranches && !closed.contains(original)
                 if leaf.isDeleted || isShown {
                     if leaf.body == nil { incomplete.insert(leaf.id) }
                     guard let body = leaf.body ?? (leaf.isDeleted ? .emptyObject : nil) else { continue }

@@ -49,6 +49,36 @@ struct BranchTests {
         #expect(await replicator.waitUntilStopped().error == nil)
     }
 
+    @Test func `a copy of the current revision beside it is shown as it is, without a tombstone`() throws {
+        let collection = try databases[0].defaultCollection()
+        let (original, theirs) = (try revision("2-b"), try revision("1-c"))
+        let copy = CopyName(original: original, origin: try revision("1-a")).id(
+            over: theirs,
+            of: "x",
+            sha1: Hashing.sha1
+        )
+        try collection.openStore().write {
+            var incoming = IncomingRecord(
+                documentID: "x",
+                history: [original, try revision("1-a")],
+                isDeleted: false,
+                body: JSONText(canonical: ["n": 1]),
+                sender: .loveseat
+            )
+            var knowledge = TreeKnowledge()
+            knowledge.nodes = [
+                RevisionTree.Node(id: original, parent: nil, flags: [], body: nil),
+                RevisionTree.Node(id: theirs, parent: nil, flags: [], body: nil),
+                RevisionTree.Node(id: copy, parent: theirs, flags: [], body: JSONText(canonical: ["n": 1])),
+            ]
+            knowledge.copies = [copy]
+            incoming.knowledge = knowledge
+            _ = try $0.insert(incoming, in: collection.handle)
+        }
+        #expect(try Set(leaves(0)) == [original.text, copy.text])
+        #expect(try branches(0).winner.id == original)
+    }
+
     @Test func `a deletion whose ID is known only as an ancestor is taken, and changes nothing`() throws {
         try insert(0, ["3-c", "2-b", "1-a"])
         try insert(0, ["2-b", "1-a"], deleted: true)

@@ -70,7 +70,8 @@ package struct StateAnnouncement: Sendable {
         }
         // The current revision is on the line of the announced one.
         guard let greatest else { return }
-        try resolution.decide(between: current.id, and: greatest, open.isEmpty ? .local : .byRule, in: &tree)
+        let verdict: ConflictVerdict = open.isEmpty && !tree.keepsBranches ? .local : .byRule
+        try resolution.decide(between: current.id, and: greatest, verdict, in: &tree)
     }
 
     /// A peer whose mark includes the state has fallen back to it, or the state is late. It is offered the current revision once more.

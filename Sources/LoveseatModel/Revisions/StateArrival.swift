@@ -245,7 +245,8 @@ package struct StateArrival: Sendable {
             && state.name.map { tree.versions.includes($0, in: current.id) } == true
         if includeEachOther || tree.nodes[id]?.saysTheSame(as: current) == true {
             let isRemote = StateResolution.isGreater(id, than: current.id, in: tree)
-            try resolution.decide(between: current.id, and: id, isRemote ? .remote : .local, in: &tree)
+            let verdict: ConflictVerdict = tree.keepsBranches ? .byRule : isRemote ? .remote : .local
+            try resolution.decide(between: current.id, and: id, verdict, in: &tree)
             if isRemote { closeCovered(besides: id, in: &tree) }
             return .inserted
         }

@@ -2,7 +2,8 @@ import LoveseatAssertions
 
 /// Settles conflicts with states of peers that have versions (version-vectors.md §12). One side wins as it is, or new content replaces both.
 ///
-/// A winner keeps its version, and its vector grows by the loser. So every peer that has the loser takes the winner for newer.
+/// A winner keeps its version, and its vector grows by the loser. So every peer that has the loser takes the winner for newer. In a document
+/// with kept branches the rule chooses as it does for trees, and gives up nothing.
 package struct StateResolution {
     /// This database. Its clock is to be stored together with the tree.
     package private(set) var author: VersionAuthor
@@ -56,6 +57,8 @@ package struct StateResolution {
         switch verdict {
         case .local: side = .local
         case .remote: side = .remote
+        case .byRule where tree.keepsBranches:
+            side = tree.current.map { tree.versions.isSame(remote, $0) } == true ? .remote : .local
         case .byRule: side = Self.prefersRemote(local, remote, in: tree) ? .remote : .local
         case .merged(let body, let isDeleted, _):
             let vector = try merged(mine, theirs)
@@ -65,7 +68,9 @@ package struct StateResolution {
         switch try outcome(mine, theirs, side) {
         case .unchanged(let vector):
             if let vector { tree.addVector(vector, of: winner) }
-            try writer.giveUp([loser], in: &tree)
+            // CouchDB's rule has chosen the winner, and all leaves stay.
+            if tree.keepsBranches, verdict == .byRule { return }
+            try keep(winner, over: loser, in: &tree)
         case .edit(let vector):
             // If content is lost, the rule for the current revision decides.
             guard let node = tree.nodes[winner], let body = node.body else { return }
@@ -141,6 +146,25 @@ package struct StateResolution {
         try writer.giveUp([local], in: &tree)
         tree.nodes[node.id] = node
         tree.addVector(vector, of: node.id)
+    }
+
+    /// Gives up a loser. In a document with kept branches it gets a tombstone, so the winner gets a revision on top, under its own version:
+    /// opposite verdicts would delete both otherwise (docs/decisions/0009).
+    private func keep(
+        _ winner: RevisionID,
+        over loser: RevisionID,
+        in tree: inout RevisionTree
+    ) throws {
+        guard tree.keepsBranches, let node = tree.nodes[winner], !node.isDeleted, let body = node.body,
+            winner.generation < .max
+        else { return try writer.giveUp([loser], in: &tree) }
+        let vector = tree.versions.state(of: winner).vector
+        let kept = try make(
+            RevisionDraft(parent: winner, givenUp: [loser], isDeleted: false, body: body)
+        )
+        try writer.giveUp([loser], in: &tree)
+        tree.nodes[kept.id] = kept
+        if !vector.isEmpty { tree.addVector(vector, of: kept.id) }
     }
 
     private var writer: VerdictWriter { VerdictWriter(policy: policy, make: make) }
