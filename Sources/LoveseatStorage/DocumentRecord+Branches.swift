@@ -72,8 +72,9 @@ package struct DocumentBranches: Sendable {
                 // A tombstone over a copy, or over its original, replaces both: the document would be deleted.
                 let isShown = original == current || tree.keepsBranches && !closed.contains(original)
                 if leaf.isDeleted || isShown {
-                    if leaf.body == nil { incomplete.insert(leaf.id) }
-                    guard let body = leaf.body ?? (leaf.isDeleted ? .emptyObject : nil) else { continue }
+                    let known = leaf.body ?? (original == current ? record.body : nil)
+                    if known == nil { incomplete.insert(leaf.id) }
+                    guard let body = known ?? (leaf.isDeleted ? .emptyObject : nil) else { continue }
                     others.append(
                         DocumentBranch(id: leaf.id, isDeleted: leaf.isDeleted, body: body, history: line)
                     )

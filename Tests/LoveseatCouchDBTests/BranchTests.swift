@@ -51,8 +51,8 @@ struct BranchTests {
 
     @Test func `a copy of the current revision beside it is shown as it is, without a tombstone`() throws {
         let collection = try databases[0].defaultCollection()
-        let (original, theirs) = (try revision("2-b"), try revision("1-c"))
-        let copy = CopyName(original: original, origin: try revision("1-a")).id(
+        let (original, theirs) = (try revision("2-bb"), try revision("1-cc"))
+        let copy = CopyName(original: original, origin: try revision("1-aa")).id(
             over: theirs,
             of: "x",
             sha1: Hashing.sha1
@@ -60,7 +60,7 @@ struct BranchTests {
         try collection.openStore().write {
             var incoming = IncomingRecord(
                 documentID: "x",
-                history: [original, try revision("1-a")],
+                history: [original, try revision("1-aa")],
                 isDeleted: false,
                 body: JSONText(canonical: ["n": 1]),
                 sender: .loveseat
