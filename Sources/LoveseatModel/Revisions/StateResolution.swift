@@ -96,8 +96,12 @@ package struct StateResolution {
             loser.hasValidTimes
         else { return }
         let own = tree.versions.announcedState(of: current.id).vector
-        if let name = own.current, !loser.covers(name) {
-            return tree.addVector(try own.winning(over: loser), of: current.id)
+        if let name = own.current {
+            guard let time = loser.time(of: name.source), time >= name.time else {
+                return tree.addVector(try own.winning(over: loser), of: current.id)
+            }
+            // Its author has gone on from the current revision: a new version would bring old content back.
+            if time > name.time, name.source != .revisionTree { return }
         }
         try copy(current, own.united(with: loser), in: &tree)
     }

@@ -246,7 +246,8 @@ package struct TreeVersions {
         }
     }
 
-    /// The vectors of states that have lost here and include the current one by their versions. A peer that has one of them takes it for newer.
+    /// The vectors of states that have lost here and include the current one by their versions, though they were not made of it. A peer that has one of
+    /// them takes it for newer.
     package var vectorsOverCurrent: [VersionVector] {
         guard !tree.vectors.isEmpty, tree.pending.isEmpty, let current = tree.current,
             let version = announcedState(of: current.id).vector.current
@@ -254,7 +255,9 @@ package struct TreeVersions {
         let over = tree.vectors.filter { $0.value.current != version && $0.value.covers(version) }
         if over.isEmpty { return [] }
         let line = Set(tree.line(current.id))
-        return over.filter { !line.contains($0.key) && !isSame($0.key, current) }.map(\.value)
+        return over.filter { id, _ in
+            !line.contains(id) && !isSame(id, current) && !replaces(id, current.id)
+        }.map(\.value)
     }
 
     /// Whether two revisions are one state.
