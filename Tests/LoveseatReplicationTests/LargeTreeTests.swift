@@ -14,6 +14,8 @@ struct LargeTreeTests {
     private static let longestBody = 5_000
 
     /// Two databases, and complete replications between them with the drivers that ship, on a virtual clock.
+    ///
+    /// @unchecked because everything runs on the thread that steps the clock.
     private final class Pair: @unchecked Sendable {
         let here: Database
         let there: Database
